@@ -1,0 +1,46 @@
+"""One ASGI application: the bridge and the async routes first, Django through WSGI in a thread pool behind them.
+
+Django's own ASGI handler makes two threads a request; behind a2wsgi it runs in a fixed pool, whose threads keep their
+database connections.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from a2wsgi import WSGIMiddleware
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
+django = get_wsgi_application()  # loads the apps, which the imports below need
+
+from starlette.applications import Starlette  # noqa: E402
+from starlette.routing import Mount, Route  # noqa: E402
+
+from confirmhub.confirmations import waiting  # noqa: E402
+from confirmhub.ops.health import healthz  # noqa: E402
+from mcp_bridge.app import build  # noqa: E402
+
+THREADS = 8  # one database connection each
+
+
+def create() -> Starlette:
+    """Build an application that can be started once."""
+    bridge = build()
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(waiting.listening())
+            await stack.enter_async_context(bridge.running())
+            yield
+
+    return Starlette(
+        routes=[*bridge.routes, Route("/healthz", healthz), Mount("/", WSGIMiddleware(django, workers=THREADS))],
+        lifespan=lifespan,
+    )
+
+
+application = create()
