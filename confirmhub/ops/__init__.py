@@ -1,0 +1,1 @@
+"""Running the service: the state folder, the embedded Postgres, the supervisor, and health."""

@@ -1,0 +1,100 @@
+"""Whether every part is up: the database, its migrations, the Celery worker and beat.
+
+`GET /healthz` answers 200 when all are and 503 otherwise, with each part by name. It tells
+nothing else, since anybody may ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from functools import cache
+from http import HTTPStatus
+
+from django.db import Error, connection
+from django.db.migrations.loader import MigrationLoader
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+PARTS = ("database", "migrations", "worker", "beat")
+FRESH = timedelta(seconds=30)  # a process that was silent for longer counts as missing
+KEPT = 1.0  # seconds for which an answer is given again, so that asking costs the database nothing
+PATIENCE = 3.0  # seconds that the database has to answer
+
+log = logging.getLogger(__name__)
+
+# One thread: one connection, and a database that hangs can hold no more than this.
+_checker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="healthz")
+_last: tuple[float, dict[str, bool]] = (float("-inf"), {})
+
+
+def beat(*, name: str) -> None:
+    """Record that the process `name` (`worker`, `beat`) is alive. Call it every 5 s or so."""
+    with connection.cursor() as cursor:
+        # Postgres's clock, as everywhere: hosts need not agree on the time.
+        cursor.execute(
+            "INSERT INTO ops_heartbeat (name, at) VALUES (%s, clock_timestamp())"
+            " ON CONFLICT (name) DO UPDATE SET at = excluded.at",
+            [name],
+        )
+
+
+async def healthz(request: Request) -> Response:
+    """Answer whether all parts are ready. Never blocks the event loop."""
+    parts = await _parts()
+    ready = all(parts.values())
+    missing = [part for part in PARTS if not parts[part]]
+    return JSONResponse(
+        {"ready": ready, "missing": missing, "parts": parts},
+        status_code=HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+async def _parts() -> dict[str, bool]:
+    global _last  # noqa: PLW0603 - one cached answer a process, replaced as a whole
+    asked_at, parts = _last
+    if time.monotonic() - asked_at < KEPT:
+        return parts
+    loop = asyncio.get_running_loop()
+    try:
+        parts = await asyncio.wait_for(loop.run_in_executor(_checker, check), PATIENCE)
+    except TimeoutError:
+        log.warning("The database did not answer the health check within %s s.", PATIENCE)
+        parts = dict.fromkeys(PARTS, False)
+    _last = (time.monotonic(), parts)
+    return parts
+
+
+def check() -> dict[str, bool]:
+    """Return for each part whether it is ready, asking the database now."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT to_regclass('ops_heartbeat') IS NOT NULL")
+            if cursor.fetchone() != (True,):
+                return dict.fromkeys(PARTS, False) | {"database": True}
+            cursor.execute("SELECT app, name FROM django_migrations")
+            migrated = _migrations() <= set(cursor.fetchall())
+            cursor.execute(
+                "SELECT name FROM ops_heartbeat WHERE at > clock_timestamp() - %s", [FRESH]
+            )
+            alive = {name for (name,) in cursor.fetchall()}
+    except Error as exc:
+        # Closed, so that the next check connects anew: Postgres may have been restarted.
+        connection.close()
+        log.warning("The health check failed: %s", exc)
+        return dict.fromkeys(PARTS, False)
+    return {
+        "database": True,
+        "migrations": migrated,
+        "worker": "worker" in alive,
+        "beat": "beat" in alive,
+    }
+
+
+@cache
+def _migrations() -> frozenset[tuple[str, str]]:
+    return frozenset(MigrationLoader(None).graph.nodes)  # type: ignore[arg-type]
