@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
 from functools import cache
 from http import HTTPStatus
@@ -24,11 +24,11 @@ FRESH = timedelta(seconds=30)  # a process that was silent for longer counts as 
 KEPT = 1.0  # seconds for which an answer is given again, so that asking costs the database nothing
 PATIENCE = 3.0  # seconds that the database has to answer
 
-log = logging.getLogger(__name__)
-
 # One thread: one connection, and a database that hangs can hold no more than this.
 _checker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="healthz")
-_last: tuple[float, dict[str, bool]] = (float("-inf"), {})
+_asked: tuple[float, Future[dict[str, bool]] | None] = (float("-inf"), None)
+
+log = logging.getLogger(__name__)
 
 
 def beat(*, name: str) -> None:
@@ -55,18 +55,18 @@ async def healthz(request: Request) -> Response:
 
 
 async def _parts() -> dict[str, bool]:
-    global _last  # noqa: PLW0603 - one cached answer a process, replaced as a whole
-    asked_at, parts = _last
-    if time.monotonic() - asked_at < KEPT:
-        return parts
-    loop = asyncio.get_running_loop()
+    global _asked
+    at, check_running = _asked
+    if check_running is None or (check_running.done() and time.monotonic() - at > KEPT):
+        check_running = _checker.submit(check)
+        _asked = (time.monotonic(), check_running)
+    # Shielded: others may wait for the same check.
+    answer = asyncio.shield(asyncio.wrap_future(check_running))
     try:
-        parts = await asyncio.wait_for(loop.run_in_executor(_checker, check), PATIENCE)
+        return await asyncio.wait_for(answer, PATIENCE)
     except TimeoutError:
         log.warning("The database did not answer the health check within %s s.", PATIENCE)
-        parts = dict.fromkeys(PARTS, False)
-    _last = (time.monotonic(), parts)
-    return parts
+        return dict.fromkeys(PARTS, False)
 
 
 def check() -> dict[str, bool]:

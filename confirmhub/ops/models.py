@@ -15,9 +15,7 @@ class Heartbeat(models.Model):
 
     class Meta:
         constraints: ClassVar = [
-            models.CheckConstraint(
-                name="heartbeat_name_given", condition=~models.Q(name__exact="")
-            )
+            models.CheckConstraint(name="heartbeat_name_given", condition=~models.Q(name__exact=""))
         ]
 
     def __str__(self) -> str:
