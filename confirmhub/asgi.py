@@ -1,7 +1,7 @@
-"""One ASGI application: the bridge and the async routes first, Django through WSGI in a thread pool behind them.
+"""One ASGI application: the bridge and the async routes first, Django through WSGI behind them.
 
-Django's own ASGI handler makes two threads a request; behind a2wsgi it runs in a fixed pool, whose threads keep their
-database connections.
+Django's own ASGI handler makes two threads a request; behind a2wsgi it runs in a fixed pool, whose threads
+keep their database connections.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ def create() -> Starlette:
             yield
 
     return Starlette(
-        routes=[*bridge.routes, Route("/healthz", healthz), Mount("/", WSGIMiddleware(django, workers=THREADS))],
+        routes=[
+            *bridge.routes,
+            Route("/healthz", healthz),
+            Mount("/", WSGIMiddleware(django, workers=THREADS)),
+        ],
         lifespan=lifespan,
     )
 

@@ -1,4 +1,4 @@
-"""Typed readers of environment variables. A bad value stops the start with a sentence that says what to do."""
+"""Typed readers of environment variables. A bad value stops the start and says what to do."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def secret(name: str) -> str:
 
 
 def secrets(name: str) -> list[str]:
-    """Read secrets, one a line, each as `secret` does. The first is the one in use, the rest are still accepted.
+    """Read secrets, one a line, each as `secret` does. The first is in use, the rest are still accepted.
 
     Raises:
         ImproperlyConfigured: As for `secret`, or one stands there twice.
@@ -64,8 +64,8 @@ def secrets(name: str) -> list[str]:
 def folders(name: str) -> list[Path]:
     """Read absolute folders, separated as PATH is; none when it is not set.
 
-    A folder that is missing, is no folder, or is reached through a link stops the start: what is inside decides
-    what may be deleted.
+    A folder that is missing, is no folder, or is reached through a link stops the start: it decides what may
+    be deleted.
 
     Raises:
         ImproperlyConfigured: One of them is not as said.
@@ -77,7 +77,9 @@ def folders(name: str) -> list[Path]:
         if not path.is_dir():
             raise ImproperlyConfigured(f"{name}: {str(path)!r} is not a folder.")
         if path.resolve(strict=True) != path:
-            raise ImproperlyConfigured(f"{name}: {str(path)!r} is reached through a link; name {str(path.resolve())!r}.")
+            raise ImproperlyConfigured(
+                f"{name}: {str(path)!r} is reached through a link; name {str(path.resolve())!r}."
+            )
     return paths
 
 
@@ -89,8 +91,14 @@ def origin(name: str, default: str) -> str:
     """
     value = text(name, default)
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname or value != f"{parts.scheme}://{parts.netloc}":
-        raise ImproperlyConfigured(f"{name} must be like https://confirm.example.org, without a path, not {value!r}.")
+    if (
+        parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or value != f"{parts.scheme}://{parts.netloc}"
+    ):
+        raise ImproperlyConfigured(
+            f"{name} must be like https://confirm.example.org, without a path, not {value!r}."
+        )
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
         raise ImproperlyConfigured(f"{name} must be https: tokens and decisions travel over it.")
     return value

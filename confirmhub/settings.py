@@ -76,8 +76,8 @@ DATABASES = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
         **_database,
-        # The ledger opens its own transactions, and `redeem` must be the outermost one: what an outer rollback can
-        # undo is not single-use.
+        # The ledger opens its own transactions, and `redeem` must be the outermost one: what an outer
+        # rollback can undo is not single-use.
         "ATOMIC_REQUESTS": False,
         # Django runs in a fixed pool of threads, so each keeps its connection.
         "CONN_MAX_AGE": None,
@@ -88,10 +88,16 @@ DATABASES = {
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {
+        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
+        "OPTIONS": {"min_length": 12},
+    },
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "pages:sign_in"
@@ -114,7 +120,9 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "no-referrer"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_TLS_PROXY", default=False) else None
+SECURE_PROXY_SSL_HEADER = (
+    ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_TLS_PROXY", default=False) else None
+)
 SECURE_HSTS_SECONDS = 365 * 86_400 if HTTPS else 0
 SECURE_CSP = {
     "default-src": [CSP.NONE],
@@ -147,9 +155,9 @@ TOKEN_KEY = env.secret("TOKEN_KEY")
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Code"
-OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"
-OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oauth.RefreshToken"
-OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oauth.IDToken"
+OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105 - a model, not a token
+OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oauth.RefreshToken"  # noqa: S105 - the same
+OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oauth.IDToken"  # noqa: S105 - the same
 OAUTH2_PROVIDER = oauth.provider(issuer=ISSUER, resource=MCP_RESOURCE)
 
 REST_FRAMEWORK = {

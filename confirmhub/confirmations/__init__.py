@@ -1,0 +1,1 @@
+"""The core: what a confirmation is and how it moves. `ledger` is the only writer of rows."""

@@ -1,0 +1,253 @@
+"""What a confirmation is for: one exact action, its canonical form, and the digest that stands for it.
+
+The canonical form is type-preserving JSON in ASCII without white space, keys sorted by code point. It
+is injective on what is accepted: two different arguments never share one, `1` and `1.0` included. It
+is what is stored, digested, shown and executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import urlsplit
+
+from confirmhub.confirmations.errors import InvalidAction
+
+type Json = bool | int | float | str | list[Json] | dict[str, Json] | None
+
+MAX_BYTES = 32 * 1024  # of the arguments as compact UTF-8
+MAX_DEPTH = 64
+MAX_INTEGER = 2**53 - 1  # RFC 8259 section 6: beyond it, implementations disagree on the value
+MAX_EXPONENT = 300
+
+# Keep these digests apart from any other SHA-256, and from those of another version of the rule.
+ACTION_DOMAIN = b"confirmhub/action/v1"
+ARGUMENTS_DOMAIN = b"confirmhub/arguments/v1"
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,99}")
+_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def parse_arguments(*, raw: bytes) -> dict[str, Json]:
+    """Parse the arguments of an action as they came, strictly.
+
+    Raises:
+        InvalidAction: They are not a JSON object, or hold what two readers could read differently: bytes
+            that are not UTF-8, a byte order mark, a key twice, NaN or Infinity, a number that a double
+            does not carry exactly, a negative zero, more than 64 levels, or more than 32 KiB.
+    """
+    if len(raw) > MAX_BYTES:
+        raise InvalidAction(f"The arguments take {len(raw)} bytes; at most {MAX_BYTES} can be shown whole.")
+    if raw.startswith(b"\xef\xbb\xbf"):
+        raise InvalidAction("The arguments begin with a byte order mark. Send plain UTF-8.")
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as exc:
+        raise InvalidAction("The arguments are not valid UTF-8.") from exc
+    if _depth(raw) > MAX_DEPTH:
+        raise InvalidAction(f"The arguments are nested deeper than {MAX_DEPTH} levels.")
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_object,
+            parse_constant=_refuse_constant,
+            parse_int=_integer,
+            parse_float=_double,
+        )
+    except json.JSONDecodeError as exc:
+        raise InvalidAction(f"The arguments are not JSON: {exc.msg} at character {exc.pos}.") from exc
+    if not isinstance(value, dict):
+        raise InvalidAction("The arguments must be a JSON object.")
+    canonical(arguments=value)
+    return value
+
+
+def canonical(*, arguments: Mapping[str, Json]) -> str:
+    """The one ASCII text that stands for these arguments.
+
+    Raises:
+        InvalidAction: As for `parse_arguments`.
+    """
+    _check(arguments, depth=1)
+    text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+        raise InvalidAction(f"The arguments take more than {MAX_BYTES} bytes; they could not be shown.")
+    return json.dumps(arguments, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest_arguments(raw: bytes) -> str:
+    """SHA-256 of arguments as they came, as 64 lowercase hex digits.
+
+    Raises:
+        InvalidAction: As for `parse_arguments`. It is a ValueError.
+    """
+    text = canonical(arguments=parse_arguments(raw=raw)).encode("ascii")
+    return hashlib.sha256(framed(ARGUMENTS_DOMAIN, text)).hexdigest()
+
+
+def framed(*parts: bytes) -> bytes:
+    """Join parts so that no two lists of parts give the same bytes: each with its length before it."""
+    return b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+
+
+@dataclass(frozen=True)
+class Action:
+    """A call that somebody wants to make, and nothing about who or when (RFC 9396, one element).
+
+    Raises:
+        InvalidAction: The audience is no URL, the name has other characters than letters, digits and
+            `_ . : / -`, or the arguments are not acceptable.
+    """
+
+    audience: str
+    """The RFC 8707 resource, as a URL, where the call will be made and that may redeem."""
+
+    name: str
+    arguments: Mapping[str, Json]
+    tool_digest: bytes = b""
+    """SHA-256 of the tool's definition where the requester has one: a changed tool is another action."""
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise InvalidAction(
+                "The action's name must begin with a letter; up to 100 letters, digits and _ . : / - may stand in it"
+            )
+        if not _is_resource(self.audience):
+            raise InvalidAction("The audience must be an absolute http or https URL without a fragment.")
+        if len(self.tool_digest) not in (0, 32):
+            raise InvalidAction("A tool's digest is a SHA-256.")
+        self.canonical  # noqa: B018 - refuses what cannot be canonical
+
+    @cached_property
+    def canonical(self) -> str:
+        """The arguments' canonical text."""
+        return canonical(arguments=self.arguments)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The SHA-256, 32 bytes, that stands for this action."""
+        parts = (self.audience.encode("ascii"), self.name.encode("ascii"), self.tool_digest)
+        return hashlib.sha256(framed(ACTION_DOMAIN, *parts, self.canonical.encode("ascii"))).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a tool saw of the target when it asked: facts to show, and a fingerprint to compare before acting.
+
+    Raises:
+        InvalidAction: The fingerprint is not printable ASCII of at most 128 characters, or there are more
+            than 32 facts.
+    """
+
+    facts: tuple[tuple[str, str], ...]
+    """Pairs of a label, ours, and a value, untrusted."""
+
+    fingerprint: str
+
+    def __post_init__(self) -> None:
+        if not (
+            self.fingerprint.isascii() and self.fingerprint.isprintable() and len(self.fingerprint) <= 128
+        ):
+            raise InvalidAction("A fingerprint is at most 128 printable ASCII characters.")
+        if len(self.facts) > 32:
+            raise InvalidAction("At most 32 facts about a target can be shown.")
+
+
+def _is_resource(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    plain = value.isascii() and value.isprintable() and len(value) <= 500 and " " not in value
+    return plain and parts.scheme in ("http", "https") and bool(parts.netloc) and "#" not in value
+
+
+def _depth(raw: bytes) -> int:
+    """How deep the brackets nest, outside of strings. On malformed text the parser has the last word."""
+    depth = deepest = 0
+    for byte in _STRING.sub(b"", raw):
+        if byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    return deepest
+
+
+def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise InvalidAction("The arguments hold the same key twice in one object.")
+    return found
+
+
+def _refuse_constant(name: str) -> Json:
+    raise InvalidAction(f"The arguments hold {name}, which is not JSON.")
+
+
+def _integer(text: str) -> int:
+    if text == "-0":
+        raise InvalidAction("The arguments hold a negative zero. Send 0.")
+    if len(text) > 17 or abs(int(text)) > MAX_INTEGER:
+        raise InvalidAction("The arguments hold an integer beyond 2**53-1. Send it as a string.")
+    return int(text)
+
+
+def _double(text: str) -> float:
+    value = float(text)
+    digits = text.lower().lstrip("-").partition("e")[0].replace(".", "").strip("0")
+    if not -MAX_EXPONENT <= _exponent(text) <= MAX_EXPONENT or (digits and not value):
+        raise InvalidAction("The arguments hold a number out of range. Send it as a string.")
+    if not digits and text.startswith("-"):
+        raise InvalidAction("The arguments hold a negative zero. Send 0.0.")
+    # Two spellings of one double are one value; a spelling that no double has is refused.
+    if _decimal_digits(repr(value)) != digits:
+        raise InvalidAction(
+            "The arguments hold a number that a double does not carry exactly. Send it as a string."
+        )
+    return value
+
+
+def _exponent(text: str) -> int:
+    exponent = text.lower().partition("e")[2] or "0"
+    return int(exponent) if len(exponent) <= 6 else MAX_EXPONENT + 1
+
+
+def _decimal_digits(text: str) -> str:
+    return text.lower().lstrip("-").partition("e")[0].replace(".", "").strip("0")
+
+
+def _check(value: object, *, depth: int) -> None:
+    """Hold a value that did not come through `parse_arguments` to the same rule."""
+    match value:
+        case None | bool() | str():
+            return
+        case int():
+            _integer(str(value))
+        case float() if not math.isfinite(value):
+            _refuse_constant(str(value))
+        case float():
+            _double(repr(value))
+        case Mapping() | list() if depth > MAX_DEPTH:
+            raise InvalidAction(f"The arguments are nested deeper than {MAX_DEPTH} levels.")
+        case Mapping():
+            for key, item in value.items():
+                _check_key(key)
+                _check(item, depth=depth + 1)
+        case list():
+            for item in value:
+                _check(item, depth=depth + 1)
+        case _:
+            raise InvalidAction(f"The arguments hold a {type(value).__name__}, which JSON does not have.")
+
+
+def _check_key(key: object) -> None:
+    if not isinstance(key, str):
+        raise InvalidAction("The arguments hold a key that is not text.")
+    if any("\ud800" <= char <= "\udfff" for char in key):
+        raise InvalidAction("The arguments hold a key with half of a surrogate pair.")

@@ -1,0 +1,329 @@
+"""Every change of a confirmation, one function each; the only writer of its rows.
+
+Keyword-only. A refusal is a ConfirmationError and means that nothing was changed; a return means that
+the change is committed, or joined where the docstring says so. Time is Postgres's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from confirmhub import display
+from confirmhub.confirmations import errors, policies, rows, screen
+from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.models import Confirmation, Decision, Notice, Outcome
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.receipts import Receipt
+from confirmhub.confirmations.states import OPEN, Result, Status, Verdict
+
+MAX_SUMMARY = 1_000  # characters
+MAX_REASON = 280  # characters
+MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
+
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def request(
+    *,
+    requester: Principal,
+    action: Action,
+    summary: str = "",
+    observation: Observation | None = None,
+    idempotency_key: str | None = None,
+    question: str = "Allow this action once?",
+) -> Confirmation:
+    """Ask for a confirmation, or get the open one back that was asked for before. Joins a transaction.
+
+    `summary` is the agent's words, untrusted; `question` the tool author's, at most 200 characters.
+
+    Raises:
+        InvalidAction: Something is too long to be shown whole, or the idempotency key is malformed.
+        ActionDiffers: The idempotency key was used for another action.
+        PolicyDenies: Nobody may decide on it.
+        TooManyOpen: The requester has as many open confirmations as the policy allows.
+    """
+    screen.refuse_what_cannot_be_shown(action=action, summary=summary, observation=observation)
+    if len(summary) > MAX_SUMMARY:
+        raise errors.InvalidAction(
+            f"The summary has {len(summary)} characters; at most {MAX_SUMMARY} are shown."
+        )
+    if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
+        raise errors.InvalidAction("An idempotency key is 1 to 200 printable ASCII characters.")
+    policy = policies.applying_to()
+
+    # One request of a requester at a time, so that what is looked up here stays true until the insert.
+    rows.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
+        [f"confirmhub.request {requester.client_id} {requester.subject}"],
+    )
+    theirs = Confirmation.objects.filter(
+        requester_client_id=requester.client_id, requester_subject=requester.subject
+    )
+    # Expiry is a fact before it is a status: an overdue row of the same action must not be found open.
+    rows.expire(list(theirs.filter(rows.OVERDUE, digest=action.digest).values_list("id", flat=True)))
+    known = theirs.filter(status__in=OPEN, digest=action.digest).first()
+    if idempotency_key is not None and (keyed := theirs.filter(idempotency_key=idempotency_key).first()):
+        if bytes(keyed.digest) != action.digest:
+            raise errors.ActionDiffers
+        known = keyed
+    if known is not None:
+        return known
+    rows.refuse_too_many(theirs, most=policy.max_open)
+    approvers = policies.approvers(requester=requester)
+    if not approvers:
+        raise errors.PolicyDenies("Nobody could decide on this: the acting user is unknown or deactivated.")
+
+    seen = observation or Observation(facts=(), fingerprint="")
+    confirmation = Confirmation(
+        requester_client_id=requester.client_id,
+        requester_subject=requester.subject,
+        audience=action.audience,
+        action=action.name,
+        arguments=action.canonical,
+        digest=action.digest,
+        summary=summary,
+        facts=json.dumps(seen.facts),
+        fingerprint=seen.fingerprint,
+        question=question,
+        view_digest=screen.view_digest(
+            action=action, observation=seen, summary=summary, question=question, policy=policy
+        ),
+        idempotency_key=idempotency_key,
+        policy=policy.name,
+        mode=policy.mode,
+        approvals_needed=policy.approvals_needed,
+        redeem_within=policy.redeem_within,
+        decide_by=Now() + policy.decide_within,
+    )
+    confirmation.save(force_insert=True)
+    Notice.objects.bulk_create(
+        Notice(confirmation=confirmation, kind="asked", recipient=approver) for approver in approvers
+    )
+    rows.log(
+        confirmation.id,
+        "requested",
+        actor=rows.name(requester),
+        digest=action.digest.hex(),
+        view_digest=confirmation.view_digest.hex(),
+    )
+    confirmation.refresh_from_db()
+    return confirmation
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def decide(
+    *,
+    confirmation_id: uuid.UUID,
+    approver: User,
+    verdict: Verdict,
+    digest_shown: str,
+    reason: str = "",
+) -> Confirmation:
+    """Record one person's verdict, and settle the confirmation if that settles it.
+
+    `digest_shown` is the view digest, in hex, of what was on their screen. The same verdict of the same
+    person again changes nothing and returns the row. Joins a transaction.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs to decide on.
+        ViewChanged: It is not what was on the screen.
+        AlreadyDecided: It is settled or past `decide_by`, or they gave the other verdict before.
+        InvalidAction: The reason is longer than 280 characters.
+    """
+    if len(reason) > MAX_REASON:
+        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
+    # The quorum is counted under the row's lock: of two last approvals, the second waits here.
+    confirmation = (
+        Confirmation.objects.select_for_update(no_key=True)
+        .filter(id=confirmation_id)
+        .annotate(open_for_decision=Q(status=Status.PENDING, decide_by__gt=Now()))
+        .first()
+    )
+    if confirmation is None or not policies.may_decide(
+        subject=confirmation.requester_subject, approver=approver
+    ):
+        raise errors.NotFound
+    if digest_shown != bytes(confirmation.view_digest).hex():
+        raise errors.ViewChanged
+    before = confirmation.decisions.filter(approver=approver).first()
+    if before is not None and before.verdict == verdict:
+        return confirmation
+    if before is not None or not confirmation.open_for_decision:
+        raise errors.AlreadyDecided
+
+    Decision.objects.create(
+        confirmation=confirmation,
+        approver=approver,
+        verdict=verdict,
+        reason=reason,
+        view_digest=confirmation.view_digest,
+        renderer=display.VERSION,
+    )
+    approvals = confirmation.decisions.filter(verdict=Verdict.APPROVE).count()
+    row = Confirmation.objects.filter(id=confirmation_id)
+    if verdict is Verdict.DENY:
+        row.update(status=Status.DENIED, settled_at=Now(), settled_reason=reason)
+    elif approvals >= confirmation.approvals_needed:
+        row.update(status=Status.APPROVED, settled_at=Now(), redeem_by=Now() + F("redeem_within"))
+    confirmation.refresh_from_db()
+    rows.log(
+        confirmation_id,
+        verdict,
+        actor=rows.name(approver),
+        view_digest=digest_shown,
+        reason=reason,
+        status=confirmation.status,
+    )
+    if confirmation.status != Status.PENDING:
+        rows.wake(confirmation_id)
+    return confirmation
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def cancel(*, confirmation_id: uuid.UUID, requester: Principal) -> None:
+    """Take a question back that nobody has decided on. Joins a transaction.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+        ConfirmationError: It is no longer pending; the class says what it is.
+    """
+    moved = rows.of(confirmation_id, requester).filter(status=Status.PENDING, decide_by__gt=Now())
+    if moved.update(status=Status.CANCELLED, settled_at=Now()) != 1:
+        raise rows.refusal(rows.of(confirmation_id, requester), if_approved=errors.AlreadyDecided())
+    rows.log(confirmation_id, "cancelled", actor=rows.name(requester))
+    rows.wake(confirmation_id)
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def revoke(*, confirmation_id: uuid.UUID, revoker: User | Principal, reason: str) -> None:
+    """Take an approval back before it is spent. Joins a transaction.
+
+    A requester may (the guard does, when the target has changed), an approver, and an operator who has
+    the permission to change confirmations.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs to revoke.
+        InvalidAction: The reason is longer than 280 characters.
+        ConfirmationError: It is not approved any more, or not yet; the class says what it is.
+    """
+    if len(reason) > MAX_REASON:
+        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
+    if isinstance(revoker, Principal):
+        row = rows.of(confirmation_id, revoker)
+    else:
+        row = Confirmation.objects.filter(id=confirmation_id)
+        found = row.first()
+        operator = revoker.is_active and revoker.has_perm("confirmations.change_confirmation")
+        if found is None or not (
+            operator or policies.may_decide(subject=found.requester_subject, approver=revoker)
+        ):
+            raise errors.NotFound
+    moved = row.filter(status=Status.APPROVED, redeem_by__gt=Now())
+    if moved.update(status=Status.REVOKED, settled_reason=reason) != 1:
+        # Approved after all: it became so between the statement and this look.
+        raise rows.refusal(row, if_approved=errors.Busy(retry_after=1))
+    rows.log(confirmation_id, "revoked", actor=rows.name(revoker), reason=reason)
+
+
+@rows.refused_when_busy
+@transaction.atomic(durable=True)
+def redeem(
+    *, confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
+) -> Receipt:
+    """Spend an approved confirmation, for the action that is about to be taken.
+
+    Succeeds at most once; the same `redemption_key` gets the same receipt again, marked replayed. The
+    spending is committed when this returns, so act after it, never inside a transaction around it.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+        ActionDiffers: It is for another action or audience.
+        AlreadyRedeemed: It was spent under another key.
+        InvalidAction: The redemption key is malformed.
+        ConfirmationError: Pending, Denied, Expired, Revoked or Cancelled.
+        RuntimeError: There is a transaction around the call.
+    """
+    if not _KEY.fullmatch(redemption_key):
+        raise errors.InvalidAction("A redemption key is 1 to 200 printable ASCII characters.")
+    parts = (
+        confirmation_id,
+        requester.client_id,
+        requester.subject,
+        action.audience,
+        action.digest,
+        redemption_key,
+        rows.name(requester),
+    )
+    spent = rows.execute(rows.REDEEM, [[part] for part in parts])
+    if spent:
+        return Receipt(confirmation_id, action.digest.hex(), redemption_key, spent[0][1], replayed=False)
+
+    row = rows.of(confirmation_id, requester)
+    confirmation = row.select_related("outcome").first()
+    if confirmation is None:
+        raise errors.NotFound
+    if (confirmation.audience, bytes(confirmation.digest)) != (action.audience, action.digest):
+        raise errors.ActionDiffers
+    if confirmation.redemption_key != redemption_key or confirmation.redeemed_at is None:
+        # Approved after all: it became so between the statement and this look.
+        raise rows.refusal(row, if_approved=errors.Busy(retry_after=1))
+    outcome = getattr(confirmation, "outcome", None)
+    return Receipt(
+        confirmation_id,
+        action.digest.hex(),
+        redemption_key,
+        confirmation.redeemed_at,
+        replayed=True,
+        result=Result(outcome.result) if outcome else None,
+        detail=outcome.detail if outcome else "",
+    )
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> None:
+    """Record what came of the execution. The same result again changes nothing. Joins a transaction.
+
+    `detail` is kept up to 2,000 characters, and cut visibly.
+
+    Raises:
+        NotFound: There is no such redemption.
+        AlreadyReported: The other result was reported before.
+    """
+    row = Confirmation.objects.filter(
+        id=receipt.confirmation_id, status=Status.REDEEMED, redemption_key=receipt.redemption_key
+    )
+    # Under the row's lock, so that two reports are told apart and the log has one.
+    if row.select_for_update(no_key=True).first() is None:
+        raise errors.NotFound
+    before = Outcome.objects.filter(confirmation_id=receipt.confirmation_id).first()
+    if before is not None and before.result != result:
+        raise errors.AlreadyReported
+    if before is None:
+        kept = detail if len(detail) <= MAX_DETAIL else display.short(detail, MAX_DETAIL)
+        Outcome.objects.create(confirmation_id=receipt.confirmation_id, result=result, detail=kept)
+        rows.log(receipt.confirmation_id, str(result), actor="executor", detail=kept)
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def expire_due(*, limit: int) -> int:
+    """Give overdue confirmations the status that they have in fact, at most `limit`; say how many.
+
+    It only tidies: each move compares the deadline itself. Joins a transaction.
+    """
+    overdue = Confirmation.objects.filter(rows.OVERDUE).order_by("id")
+    locked = overdue.select_for_update(no_key=True, skip_locked=True).values_list("id", flat=True)
+    return rows.expire(list(locked[:limit]))

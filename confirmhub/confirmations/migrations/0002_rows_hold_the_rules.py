@@ -1,0 +1,126 @@
+"""Hold every writer, not only the ledger, to the state machine, to what was asked, and to the log.
+
+The edges are copied, not imported: a migration says what was true when it was written.
+tests/confirmations/test_database.py compares the copy with `states.EDGES`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import migrations
+
+FORWARD = """
+-- Each part with its length before it, so that no two events give the same bytes.
+CREATE FUNCTION confirmhub_event_hash(
+    before bytea, confirmation uuid, seq integer, kind text, actor text, at timestamptz, detail text
+) RETURNS bytea LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT sha256(convert_to(string_agg(octet_length(part) || ':' || part, ',' ORDER BY place), 'UTF8'))
+    FROM unnest(ARRAY[
+        encode(before, 'hex'), confirmation::text, seq::text, kind, actor,
+        (extract(epoch FROM at) * 1000000)::bigint::text, detail
+    ]) WITH ORDINALITY AS parts(part, place)
+$$;
+
+CREATE FUNCTION confirmations_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF (OLD.id, OLD.requester_client_id, OLD.requester_subject, OLD.audience, OLD.action, OLD.arguments,
+        OLD.digest, OLD.summary, OLD.facts, OLD.fingerprint, OLD.question, OLD.view_digest,
+        OLD.idempotency_key, OLD.policy, OLD.mode, OLD.approvals_needed, OLD.redeem_within,
+        OLD.requested_at, OLD.decide_by)
+       IS DISTINCT FROM
+       (NEW.id, NEW.requester_client_id, NEW.requester_subject, NEW.audience, NEW.action, NEW.arguments,
+        NEW.digest, NEW.summary, NEW.facts, NEW.fingerprint, NEW.question, NEW.view_digest,
+        NEW.idempotency_key, NEW.policy, NEW.mode, NEW.approvals_needed, NEW.redeem_within,
+        NEW.requested_at, NEW.decide_by)
+    THEN
+        RAISE EXCEPTION 'confirmation %: what was asked is fixed', OLD.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF NEW.event_count NOT IN (OLD.event_count, OLD.event_count + 1) THEN
+        RAISE EXCEPTION 'confirmation %: events are only ever added', OLD.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF OLD.status = NEW.status THEN
+        IF (OLD.redeem_by, OLD.settled_at, OLD.settled_reason, OLD.redeemed_at, OLD.redemption_key)
+           IS DISTINCT FROM
+           (NEW.redeem_by, NEW.settled_at, NEW.settled_reason, NEW.redeemed_at, NEW.redemption_key)
+        THEN
+            RAISE EXCEPTION 'confirmation %: nothing changes without a move', OLD.id
+                USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+    ELSIF OLD.status || '>' || NEW.status NOT IN (
+        'pending>approved', 'pending>denied', 'pending>cancelled', 'pending>expired',
+        'approved>redeemed', 'approved>revoked', 'approved>expired'
+    ) THEN
+        RAISE EXCEPTION 'confirmation %: no way from % to %', OLD.id, OLD.status, NEW.status
+            USING ERRCODE = 'integrity_constraint_violation';
+    ELSIF NEW.status = 'approved' AND NEW.approvals_needed > (
+        SELECT count(*) FROM confirmations_decision
+        WHERE confirmation_id = NEW.id AND verdict = 'approve' AND view_digest = NEW.view_digest
+    ) THEN
+        RAISE EXCEPTION 'confirmation %: not enough approvals of what was asked', OLD.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+CREATE TRIGGER confirmations_guard BEFORE UPDATE ON confirmations_confirmation
+    FOR EACH ROW EXECUTE FUNCTION confirmations_guard();
+
+CREATE FUNCTION confirmations_starts_pending() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.status <> 'pending' OR NEW.event_count <> 0 THEN
+        RAISE EXCEPTION 'confirmation %: begins pending and without events', NEW.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+CREATE TRIGGER confirmations_starts_pending BEFORE INSERT ON confirmations_confirmation
+    FOR EACH ROW EXECUTE FUNCTION confirmations_starts_pending();
+
+CREATE FUNCTION confirmations_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION '%: rows are only ever added', TG_TABLE_NAME
+        USING ERRCODE = 'integrity_constraint_violation';
+END;
+$$;
+CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_event
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_decision
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_outcome
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+
+CREATE FUNCTION confirmations_ring() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_notify('confirmhub_outbox', '');
+    RETURN NULL;
+END;
+$$;
+CREATE TRIGGER confirmations_ring AFTER INSERT ON confirmations_notice
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_ring();
+CREATE TRIGGER confirmations_ring AFTER INSERT ON confirmations_chore
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_ring();
+"""
+
+BACK = """
+DROP TRIGGER confirmations_ring ON confirmations_chore;
+DROP TRIGGER confirmations_ring ON confirmations_notice;
+DROP FUNCTION confirmations_ring();
+DROP TRIGGER confirmations_append_only ON confirmations_outcome;
+DROP TRIGGER confirmations_append_only ON confirmations_decision;
+DROP TRIGGER confirmations_append_only ON confirmations_event;
+DROP FUNCTION confirmations_append_only();
+DROP TRIGGER confirmations_starts_pending ON confirmations_confirmation;
+DROP FUNCTION confirmations_starts_pending();
+DROP TRIGGER confirmations_guard ON confirmations_confirmation;
+DROP FUNCTION confirmations_guard();
+DROP FUNCTION confirmhub_event_hash(bytea, uuid, integer, text, text, timestamptz, text);
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("confirmations", "0001_initial")]
+    operations: ClassVar = [migrations.RunSQL(FORWARD, BACK)]

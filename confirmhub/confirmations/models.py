@@ -1,0 +1,263 @@
+"""The rows, and what must be true of them whoever writes.
+
+`ledger` and `outbox` write them. What these constraints cannot say, since each sees one version of one
+row, the triggers of migration 0002 say: moves go along `states.EDGES`, what was asked never changes,
+and events, decisions and outcomes are only ever added.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import ClassVar, cast
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Length, Now
+
+from confirmhub.confirmations.actions import Json
+from confirmhub.confirmations.fields import ExactTextField
+from confirmhub.confirmations.states import OPEN, Mode, Result, Status, Verdict
+
+models.BinaryField.register_lookup(Length)
+
+
+def _known(values: type[Status | Verdict | Result | Mode]) -> list[tuple[str, str]]:
+    return [(str(value), str(value).title()) for value in values]
+
+
+class Confirmation(models.Model):
+    """One person's or quorum's consent, asked for one exact action."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+
+    requester_client_id = models.CharField(max_length=255)
+    requester_subject = models.CharField(max_length=255)
+
+    audience = models.CharField(max_length=500)
+    action = models.CharField(max_length=100)
+    arguments = models.TextField()  # canonical ASCII JSON; never jsonb, which folds what differs
+    digest = models.BinaryField()
+    summary = ExactTextField(blank=True)  # the agent's words
+    facts = models.TextField(default="[]")  # ASCII JSON: pairs of our label and an untrusted value
+    fingerprint = models.CharField(max_length=128, blank=True)
+    question = models.CharField(max_length=200)  # the tool author's words
+    view_digest = models.BinaryField()
+    idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is "none given"
+
+    policy = models.CharField(max_length=100)
+    mode = models.CharField(max_length=10, choices=_known(Mode))
+    approvals_needed = models.PositiveSmallIntegerField()
+    redeem_within = models.DurationField()
+
+    status = models.CharField(max_length=10, choices=_known(Status), default=Status.PENDING)
+    requested_at = models.DateTimeField(db_default=Now())
+    decide_by = models.DateTimeField()
+    redeem_by = models.DateTimeField(null=True)
+    settled_at = models.DateTimeField(null=True)  # when it left pending
+    settled_reason = ExactTextField(blank=True, default="")  # of a denial or a revocation
+    redeemed_at = models.DateTimeField(null=True)
+    redemption_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is "not redeemed"
+
+    event_count = models.PositiveIntegerField(default=0)
+    event_head = models.BinaryField(default=bytes)  # the newest event's hash
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(name="confirmation_status_known", condition=Q(status__in=sorted(Status))),
+            models.CheckConstraint(name="confirmation_mode_known", condition=Q(mode__in=sorted(Mode))),
+            models.CheckConstraint(
+                name="confirmation_digests_are_sha256",
+                condition=Q(digest__length=32, view_digest__length=32),
+            ),
+            models.CheckConstraint(
+                name="confirmation_needs_an_approval", condition=Q(approvals_needed__gte=1)
+            ),
+            models.CheckConstraint(
+                name="confirmation_decide_by_after_request",
+                condition=Q(decide_by__gt=F("requested_at")),
+            ),
+            models.CheckConstraint(
+                name="confirmation_redeem_by_once_approved",
+                condition=~Q(status__in=[Status.APPROVED, Status.REDEEMED, Status.REVOKED])
+                | Q(redeem_by__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="confirmation_settled_at_iff_not_pending",
+                condition=Q(status=Status.PENDING, settled_at__isnull=True)
+                | (~Q(status=Status.PENDING) & Q(settled_at__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="confirmation_spent_iff_redeemed",
+                condition=Q(status=Status.REDEEMED, redeemed_at__isnull=False, redemption_key__isnull=False)
+                | (~Q(status=Status.REDEEMED) & Q(redeemed_at__isnull=True, redemption_key__isnull=True)),
+            ),
+            # An agent that retries gets its open confirmation back, instead of asking the same person
+            # the same thing twice.
+            models.UniqueConstraint(
+                name="confirmation_one_open_per_action",
+                fields=["requester_client_id", "requester_subject", "digest"],
+                condition=Q(status__in=sorted(OPEN)),
+            ),
+            models.UniqueConstraint(
+                name="confirmation_idempotency_key",
+                fields=["requester_client_id", "requester_subject", "idempotency_key"],
+                condition=Q(idempotency_key__isnull=False),
+            ),
+        ]
+        indexes: ClassVar = [
+            # ledger.expire_due
+            models.Index(
+                name="confirmation_pending_due",
+                fields=["decide_by"],
+                condition=Q(status=Status.PENDING),
+            ),
+            models.Index(
+                name="confirmation_approved_due",
+                fields=["redeem_by"],
+                condition=Q(status=Status.APPROVED),
+            ),
+            # queries.list_waiting_for, list_settled_for, list_recent_of
+            models.Index(name="confirmation_of_subject", fields=["requester_subject", "-requested_at"]),
+            # queries.list_without_outcome
+            models.Index(
+                name="confirmation_redeemed",
+                fields=["redeemed_at"],
+                condition=Q(status=Status.REDEEMED),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.id} ({self.status})"
+
+    @property
+    def effective_status(self) -> Status:
+        """The status, with expiry as the fact it is. For rows of `queries`, which ask Postgres's clock."""
+        return Status.EXPIRED if getattr(self, "overdue", False) else Status(self.status)
+
+    @property
+    def argument_items(self) -> list[tuple[str, Json]]:
+        return list(cast(dict[str, Json], json.loads(self.arguments)).items())
+
+    @property
+    def fact_items(self) -> list[tuple[str, str]]:
+        return [(label, value) for label, value in json.loads(self.facts)]
+
+
+class Decision(models.Model):
+    """One approver's verdict, and the digest of what was on their screen."""
+
+    confirmation = models.ForeignKey(Confirmation, models.PROTECT, related_name="decisions")
+    approver = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    verdict = models.CharField(max_length=7, choices=_known(Verdict))
+    reason = ExactTextField(blank=True)
+    view_digest = models.BinaryField()
+    renderer = models.CharField(max_length=40)
+    decided_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(name="decision_one_per_approver", fields=["confirmation", "approver"]),
+            models.CheckConstraint(name="decision_verdict_known", condition=Q(verdict__in=sorted(Verdict))),
+            models.CheckConstraint(
+                name="decision_view_digest_is_sha256", condition=Q(view_digest__length=32)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.verdict} of {self.confirmation_id}"
+
+
+class Outcome(models.Model):
+    """What came of the execution. No row for a redeemed confirmation means that nobody knows."""
+
+    confirmation = models.OneToOneField(
+        Confirmation, models.PROTECT, primary_key=True, related_name="outcome"
+    )
+    result = models.CharField(max_length=9, choices=_known(Result))
+    detail = ExactTextField(blank=True)
+    reported_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints: ClassVar = [
+            models.CheckConstraint(name="outcome_result_known", condition=Q(result__in=sorted(Result))),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.result}: {self.confirmation_id}"
+
+
+class Event(models.Model):
+    """One line of the append-only log, chained per confirmation by the hash of the one before."""
+
+    confirmation = models.ForeignKey(Confirmation, models.PROTECT, related_name="events")
+    seq = models.PositiveIntegerField()
+    kind = models.CharField(max_length=20)
+    actor = models.CharField(max_length=600)
+    at = models.DateTimeField()
+    detail = models.TextField()  # canonical ASCII JSON
+    hash = models.BinaryField()
+
+    class Meta:
+        ordering: ClassVar = ["confirmation_id", "seq"]
+        constraints: ClassVar = [
+            models.UniqueConstraint(name="event_seq", fields=["confirmation", "seq"]),
+            models.CheckConstraint(name="event_hash_is_sha256", condition=Q(hash__length=32)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.kind}"
+
+
+class Notice(models.Model):
+    """One person to tell of one thing: a line of the outbox, written with what it tells of."""
+
+    confirmation = models.ForeignKey(Confirmation, models.PROTECT, related_name="notices")
+    kind = models.CharField(max_length=10, choices=[("asked", "Asked"), ("settled", "Settled")])
+    recipient = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField(db_default=Now())
+    lease_until = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+    sent_at = models.DateTimeField(null=True)
+    given_up_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(name="notice_once", fields=["confirmation", "kind", "recipient"]),
+            models.CheckConstraint(
+                name="notice_sent_or_given_up",
+                condition=Q(sent_at__isnull=True) | Q(given_up_at__isnull=True),
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(
+                name="notice_to_send",
+                fields=["due_at"],
+                condition=Q(sent_at__isnull=True, given_up_at__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.confirmation_id}"
+
+
+class Chore(models.Model):
+    """One tick of a periodic task, in the outbox too, so that no broker can lose it."""
+
+    task = models.CharField(max_length=100)
+    slot = models.BigIntegerField()  # which tick; two beats make one row
+    created_at = models.DateTimeField(db_default=Now())
+    lease_until = models.DateTimeField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+    done_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(name="chore_once", fields=["task", "slot"])]
+        indexes: ClassVar = [
+            models.Index(name="chore_to_do", fields=["created_at"], condition=Q(done_at__isnull=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.slot}"

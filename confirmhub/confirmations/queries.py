@@ -1,0 +1,72 @@
+"""Every read of confirmations. The first word after the verb says for whom, and so who may see what."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+
+from django.contrib.auth.models import User
+from django.db.models import BooleanField, ExpressionWrapper, QuerySet
+from django.db.models.functions import Now
+
+from confirmhub.confirmations import errors, policies, rows
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Status
+
+
+def get_for_requester(*, confirmation_id: uuid.UUID, requester: Principal) -> Confirmation:
+    """A requester's own confirmation, with its outcome.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+    """
+    found = _timed(rows.of(confirmation_id, requester)).first()
+    if found is None:
+        raise errors.NotFound
+    return found
+
+
+def get_for_approver(*, confirmation_id: uuid.UUID, approver: User) -> Confirmation:
+    """A confirmation that this person may decide on, or could have, with its outcome.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+    """
+    found = _timed(Confirmation.objects.filter(id=confirmation_id)).first()
+    if found is None or not policies.may_decide(subject=found.requester_subject, approver=approver):
+        raise errors.NotFound
+    return found
+
+
+def list_waiting_for(*, approver: User) -> QuerySet[Confirmation]:
+    """What waits for this person's decision, the one due first at the top."""
+    theirs = _timed(Confirmation.objects.filter(requester_subject=str(approver.pk)))
+    return theirs.filter(status=Status.PENDING, decide_by__gt=Now()).order_by("decide_by", "id")
+
+
+def list_settled_for(*, approver: User, limit: int) -> list[Confirmation]:
+    """What no longer waits for this person, the newest at the top."""
+    theirs = _timed(Confirmation.objects.filter(requester_subject=str(approver.pk)))
+    settled = theirs.exclude(status=Status.PENDING, decide_by__gt=Now())
+    return list(settled.order_by("-requested_at", "id")[:limit])
+
+
+def list_recent_of(*, requester: Principal, limit: int) -> list[Confirmation]:
+    """What this requester asked lately, the newest at the top."""
+    theirs = Confirmation.objects.filter(
+        requester_client_id=requester.client_id, requester_subject=requester.subject
+    )
+    return list(_timed(theirs).order_by("-requested_at", "id")[:limit])
+
+
+def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:
+    """What was redeemed and never reported on: whether it happened, a person has to find out."""
+    redeemed = Confirmation.objects.filter(status=Status.REDEEMED, redeemed_at__lt=Now() - older_than)
+    return _timed(redeemed).filter(outcome__isnull=True).order_by("redeemed_at")
+
+
+def _timed(confirmations: QuerySet[Confirmation]) -> QuerySet[Confirmation]:
+    """Ask Postgres's clock with the row, so that `effective_status` is a fact and not a guess."""
+    overdue = ExpressionWrapper(rows.OVERDUE, output_field=BooleanField())
+    return confirmations.select_related("outcome").annotate(overdue=overdue)

@@ -1,0 +1,157 @@
+"""What the ledger's moves are made of: statements, the chained log, the refusal that a row's state means.
+
+For `ledger` alone.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.db.models import Case, Count, F, Min, Q, QuerySet, When
+from django.db.models.functions import Now
+from psycopg import errors as postgres
+
+from confirmhub.confirmations import errors
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import OPEN, Status
+
+OVERDUE = Q(status=Status.PENDING, decide_by__lte=Now()) | Q(status=Status.APPROVED, redeem_by__lte=Now())
+RETRY_AFTER = 5  # seconds until it is worth asking again whether somebody decided
+
+# One statement checks and spends, and writes the event: of two redemptions the second waits for the row,
+# reads its new status, and updates nothing.
+REDEEM = """
+WITH asked AS (
+    SELECT * FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bytea[], %s::text[], %s::text[])
+        AS asked(id, client_id, subject, audience, digest, key, actor)
+), spent AS (
+    UPDATE confirmations_confirmation AS c
+    SET status = 'redeemed', redeemed_at = statement_timestamp(), redemption_key = asked.key,
+        event_count = c.event_count + 1,
+        event_head = confirmhub_event_hash(
+            c.event_head, c.id, c.event_count + 1, 'redeemed', asked.actor, statement_timestamp(), '{}')
+    FROM asked
+    WHERE c.id = asked.id AND c.status = 'approved' AND c.redeem_by > statement_timestamp()
+        AND c.requester_client_id = asked.client_id AND c.requester_subject = asked.subject
+        AND c.audience = asked.audience AND c.digest = asked.digest
+    RETURNING c.id, c.event_count, c.event_head, c.redeemed_at, asked.actor
+), logged AS (
+    INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
+    SELECT id, event_count, 'redeemed', actor, redeemed_at, '{}', event_head FROM spent
+)
+SELECT id, redeemed_at FROM spent
+"""
+
+
+_LOG = """
+WITH chained AS (
+    UPDATE confirmations_confirmation
+    SET event_count = event_count + 1,
+        event_head = confirmhub_event_hash(
+            event_head, id, event_count + 1, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s)
+    WHERE id = %(id)s
+    RETURNING id, event_count, event_head
+)
+INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
+SELECT id, event_count, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
+"""
+
+
+def refused_when_busy[**P, R](move: Callable[P, R]) -> Callable[P, R]:
+    """Turn a lock or statement time-out, or a deadlock, into a refusal: Postgres has undone all of it."""
+
+    @wraps(move)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return move(*args, **kwargs)
+        except OperationalError as exc:
+            gave_up = (postgres.LockNotAvailable, postgres.QueryCanceled, postgres.DeadlockDetected)
+            if isinstance(exc.__cause__, gave_up):
+                raise errors.Busy(retry_after=1) from exc
+            raise
+
+    return guarded
+
+
+def execute(statement: str, parameters: Sequence[Any] | Mapping[str, Any]) -> list[tuple[Any, ...]]:
+    """Run one statement on Django's connection; return its rows, if it has any."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        return cursor.fetchall() if cursor.description else []
+
+
+def log(confirmation_id: uuid.UUID, kind: str, *, actor: str, **detail: str) -> None:
+    """Append one event to the confirmation's chain. The row is locked by the move that it tells of."""
+    text = json.dumps(detail, sort_keys=True, separators=(",", ":"))
+    execute(_LOG, {"id": confirmation_id, "kind": str(kind), "actor": actor, "detail": text})
+
+
+def wake(confirmation_id: uuid.UUID) -> None:
+    """Tell those who wait, once this is committed, that the confirmation left pending."""
+    execute("SELECT pg_notify('confirmhub_settled', %s)", [str(confirmation_id)])
+
+
+def name(actor: User | Principal) -> str:
+    """Who did it, for the log."""
+    if isinstance(actor, Principal):
+        return f"client {actor.client_id} for user {actor.subject}"
+    return f"user {actor.pk}"
+
+
+def of(confirmation_id: uuid.UUID, requester: Principal) -> QuerySet[Confirmation]:
+    return Confirmation.objects.filter(
+        id=confirmation_id,
+        requester_client_id=requester.client_id,
+        requester_subject=requester.subject,
+    )
+
+
+def expire(ids: list[uuid.UUID]) -> int:
+    """Expire the overdue ones of these; say how many."""
+    expired = 0
+    for confirmation_id in ids:
+        row = Confirmation.objects.filter(OVERDUE, id=confirmation_id)
+        was_pending = row.filter(status=Status.PENDING).update(status=Status.EXPIRED, settled_at=Now())
+        if not was_pending and not row.update(status=Status.EXPIRED):
+            continue
+        expired += 1
+        log(confirmation_id, "expired", actor="clock")
+        if was_pending:
+            wake(confirmation_id)
+    return expired
+
+
+def refuse_too_many(theirs: QuerySet[Confirmation], *, most: int) -> None:
+    """Raise TooManyOpen when `most` of a requester's confirmations are open, with when the first one ends."""
+    still_open = theirs.filter(status__in=OPEN).exclude(OVERDUE)
+    ends_by = Case(When(status=Status.PENDING, then=F("decide_by")), default=F("redeem_by"))
+    found = still_open.aggregate(count=Count("id"), first=Min(ends_by - Now()))
+    if found["count"] >= most:
+        raise errors.TooManyOpen(retry_after=max(1, int(found["first"].total_seconds())))
+
+
+def refusal(
+    row: QuerySet[Confirmation], *, if_approved: errors.ConfirmationError
+) -> errors.ConfirmationError:
+    """The refusal that this row's state means, for a move that it did not allow."""
+    confirmation = row.annotate(overdue=OVERDUE).first()
+    if confirmation is None:
+        return errors.NotFound()
+    if confirmation.redeemed_at is not None:
+        return errors.AlreadyRedeemed(redeemed_at=confirmation.redeemed_at)
+    by_status: dict[Status, errors.ConfirmationError] = {
+        Status.PENDING: errors.Pending(retry_after=RETRY_AFTER),
+        Status.APPROVED: if_approved,
+        Status.DENIED: errors.Denied(reason=confirmation.settled_reason),
+        Status.CANCELLED: errors.Cancelled(),
+        Status.REVOKED: errors.Revoked(reason=confirmation.settled_reason),
+        Status.EXPIRED: errors.Expired(),
+    }
+    return by_status[confirmation.effective_status]

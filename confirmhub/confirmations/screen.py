@@ -1,0 +1,55 @@
+"""What the page shows of a confirmation, as one digest; and what cannot be shown whole, refused.
+
+Two different screens never share a view digest: it is stored with the request, posted with the decision,
+kept with the decision, and its first 8 digits stand on the page and in the host's text, to compare.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from confirmhub import display
+from confirmhub.confirmations.actions import Action, Json, Observation, framed
+from confirmhub.confirmations.errors import InvalidAction
+from confirmhub.confirmations.policies import Policy
+
+VIEW_DOMAIN = b"confirmhub/view/v1"
+MAX_SHOWN = 4_000  # characters of one value as the page shows it
+
+
+def view_digest(
+    *, action: Action, observation: Observation, summary: str, question: str, policy: Policy
+) -> bytes:
+    """The SHA-256, 32 bytes, of all that the page shows."""
+    rule = [policy.name, policy.mode, policy.approvals_needed, policy.redeem_within.total_seconds()]
+    words = json.dumps([observation.facts, observation.fingerprint, summary, question, rule, display.VERSION])
+    return hashlib.sha256(framed(VIEW_DOMAIN, action.digest, words.encode("ascii"))).digest()
+
+
+def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Observation | None) -> None:
+    """Refuse at creation what the page would have to cut: what cannot be shown whole cannot be approved.
+
+    Raises:
+        InvalidAction: A text takes more than 4,000 characters as the page shows it.
+    """
+    texts = [summary, *_texts(dict(action.arguments))]
+    for label, value in observation.facts if observation else ():
+        texts += [label, value]
+    if any(len(display.text(value)) > MAX_SHOWN for value in texts):
+        raise InvalidAction(
+            f"A value takes more than {MAX_SHOWN} characters on the page; it could not be shown whole."
+        )
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield key
+            yield from _texts(item)

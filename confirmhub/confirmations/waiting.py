@@ -1,0 +1,142 @@
+"""Wait until a confirmation leaves pending, without a thread or a connection for each who waits.
+
+Two connections a process: one listens for `confirmhub_settled`, the other reads the status of all who
+wait in one statement: of each when its wait begins, and of all of them now and then, since a notification
+is lost when the listening connection is, and since expiry notifies nobody until the sweeper has run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+
+import psycopg
+
+from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.states import Status
+
+CHANNEL = "confirmhub_settled"
+POLL = 2.0  # seconds between looks at all who wait
+RECONNECT = 1.0  # seconds before a dropped connection is made anew
+
+logger = logging.getLogger(__name__)
+
+type Connection = psycopg.AsyncConnection[tuple[object, ...]]
+
+_READ = """
+SELECT id, CASE
+    WHEN status = 'pending' AND decide_by <= clock_timestamp() THEN 'expired'
+    WHEN status = 'approved' AND redeem_by <= clock_timestamp() THEN 'expired'
+    ELSE status END
+FROM confirmations_confirmation WHERE id = ANY(%s)
+"""
+
+
+class _Waiters:
+    """Who waits for what, in one process and one event loop."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[uuid.UUID, set[asyncio.Future[Status]]] = {}
+        self.unread: set[uuid.UUID] = set()  # to be read at once
+        self.news = asyncio.Event()
+
+    def look_at(self, ids: set[uuid.UUID]) -> None:
+        self.unread |= ids & self.waiting.keys()
+        if self.unread:
+            self.news.set()
+
+    def settle(self, confirmation_id: uuid.UUID, status: Status) -> None:
+        for future in self.waiting.pop(confirmation_id, set()):
+            if not future.done():
+                future.set_result(status)
+
+    async def listen(self, connection: Connection) -> None:
+        await connection.execute(f"LISTEN {CHANNEL}")
+        self.look_at(set(self.waiting))  # what was missed while there was no connection
+        async for notification in connection.notifies():
+            with suppress(ValueError):
+                self.look_at({uuid.UUID(notification.payload)})
+
+    async def read(self, connection: Connection) -> None:
+        clock = asyncio.get_running_loop().time
+        look_at_all = clock()
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.news.wait(), max(0.0, look_at_all - clock()))
+            self.news.clear()
+            if clock() >= look_at_all:
+                self.unread = set(self.waiting)
+                look_at_all = clock() + POLL
+            if not self.unread:
+                continue
+            # Taken off the list only when read: what a lost connection did not answer is asked again.
+            ids = set(self.unread)
+            cursor = await connection.execute(_READ, [sorted(ids)])
+            found = {row[0]: Status(str(row[1])) for row in await cursor.fetchall()}
+            self.unread -= ids
+            for confirmation_id in ids:
+                status = found.get(confirmation_id, Status.EXPIRED)  # gone: it was finished long ago
+                if status != Status.PENDING:
+                    self.settle(confirmation_id, status)
+
+
+_current: _Waiters | None = None
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[None]:
+    """Serve `settled` in this event loop for as long as the block runs: the application's lifespan."""
+    global _current  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
+    waiters = _Waiters()
+    async with asyncio.TaskGroup() as tasks:
+        running = [
+            tasks.create_task(_connected(waiters.listen)),
+            tasks.create_task(_connected(waiters.read)),
+        ]
+        _current = waiters
+        try:
+            yield
+        finally:
+            _current = None
+            for task in running:
+                task.cancel()
+
+
+async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
+    """The status once the confirmation has left pending, or `PENDING` when time is up.
+
+    It says nothing about whose the confirmation is: ask `queries` first.
+
+    Raises:
+        RuntimeError: `listening` does not run in this process.
+    """
+    waiters = _current
+    if waiters is None:
+        raise RuntimeError("waiting.listening() must run in the application's lifespan.")
+    future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
+    waiters.waiting.setdefault(confirmation_id, set()).add(future)
+    waiters.look_at({confirmation_id})
+    try:
+        return await asyncio.wait_for(future, within.total_seconds())
+    except TimeoutError:
+        return Status.PENDING
+    finally:
+        others = waiters.waiting.get(confirmation_id, set())
+        others.discard(future)
+        if not others:
+            waiters.waiting.pop(confirmation_id, None)
+
+
+async def _connected(work: Callable[[Connection], Awaitable[None]]) -> None:
+    """Work on a connection, and on a new one each time the last is lost."""
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(conninfo(), autocommit=True) as connection:
+                await work(connection)
+        except psycopg.OperationalError as exc:
+            logger.warning("lost the database while waiting, trying again: %s", exc)
+        await asyncio.sleep(RECONNECT)
