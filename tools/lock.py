@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Write the pinned requirements from pyproject.toml.
 
 `python tools/lock.py` resolves again with uv and writes `requirements.txt` (the product),
