@@ -175,13 +175,25 @@ FILE_ROOTS = env.folders("FILE_ROOTS")
 
 CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "memory://")
 
-EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
-EMAIL_HOST = env.text("EMAIL_HOST", "localhost")
-EMAIL_PORT = int(env.text("EMAIL_PORT", "25"))
-EMAIL_FILE_PATH = env.text("EMAIL_FILE_PATH", "-")
-if EMAIL_FILE_PATH != "-":
-    EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
-EMAIL_TIMEOUT = 10  # seconds
+# Mail goes to a server, or, in the embedded default, into files of a folder.
+_mail_folder = env.text("EMAIL_FILE_PATH", "")
+_mail_server = {
+    "host": env.text("EMAIL_HOST", "localhost"),
+    "port": int(env.text("EMAIL_PORT", "25")),
+    "username": env.text("EMAIL_HOST_USER", ""),
+    "password": env.text("EMAIL_HOST_PASSWORD", ""),
+    "use_tls": env.flag("EMAIL_USE_TLS", default=False),
+    "use_ssl": env.flag("EMAIL_USE_SSL", default=False),
+    "timeout": 10,  # seconds
+}
+MAILERS = {
+    "default": {
+        "BACKEND": "django.core.mail.backends.filebased.EmailBackend",
+        "OPTIONS": {"file_path": _mail_folder},
+    }
+    if _mail_folder
+    else {"BACKEND": "django.core.mail.backends.smtp.EmailBackend", "OPTIONS": _mail_server}
+}
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "confirmhub@localhost")
 
 LOGGING = {
