@@ -9,7 +9,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.template.context import Context
 
-from confirmhub import display
+from confirmhub.pages import values
+from confirmhub.pages.values import Value
 
 register = template.Library()
 
@@ -18,7 +19,7 @@ register = template.Library()
 class SignedIn:
     """What the header shows of the person whose session this is."""
 
-    name: display.Shown
+    name: Value
     staff: bool
     page: str
 
@@ -32,7 +33,7 @@ def signed_in(context: Context) -> SignedIn | None:
         return None
     match = request.resolver_match
     return SignedIn(
-        name=display.show(user.get_username()),
+        name=values.value(user.get_username()),
         staff=bool(getattr(user, "is_staff", False)),
         page=match.view_name if match else "",
     )
