@@ -1,0 +1,32 @@
+"""What the pages accept. Anything else is refused whole, and changes nothing."""
+
+from __future__ import annotations
+
+from django import forms
+
+from confirmhub.confirmations.states import Verdict
+
+MAX_REASON = 280  # characters
+MAX_QUERY = 100  # characters
+
+_DIGEST = r"\A[0-9a-f]{64}\Z"
+
+
+class DecisionForm(forms.Form):
+    """A verdict on what was on the screen."""
+
+    verdict = forms.ChoiceField(choices=[(str(verdict), str(verdict)) for verdict in Verdict])
+    digest_shown = forms.RegexField(_DIGEST, strip=False)
+    reason = forms.CharField(max_length=MAX_REASON, required=False, strip=False)
+
+
+class ReasonForm(forms.Form):
+    """Why an approval is taken back."""
+
+    reason = forms.CharField(max_length=MAX_REASON, required=False, strip=False)
+
+
+class SearchForm(forms.Form):
+    """Words to find in the history."""
+
+    q = forms.CharField(max_length=MAX_QUERY, required=False)

@@ -1,0 +1,101 @@
+"""The one place where a refusal of the ledger becomes a page. Each says that nothing was changed, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from confirmhub.confirmations import errors
+from confirmhub.pages import words
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One answer: its status, its headline, and a sentence on what to do."""
+
+    status: HTTPStatus
+    title: str
+    advice: str
+
+
+_GONE = Refusal(HTTPStatus.NOT_FOUND, "There is nothing here for you", "")
+
+REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
+    # These two have no page of their own: they read as a page that never was (404.html).
+    errors.NotFound: _GONE,
+    errors.Expired: _GONE,
+    errors.ViewChanged: Refusal(
+        HTTPStatus.CONFLICT,
+        "What you saw is not what this asks for",
+        "The page that you answered from shows something else than what is recorded. Read it again, then decide.",
+    ),
+    errors.AlreadyDecided: Refusal(
+        HTTPStatus.CONFLICT,
+        "This was decided before",
+        "Your answer came after it was settled, so it was not counted. The receipt says what was decided, and by whom.",
+    ),
+    errors.NotApprover: Refusal(
+        HTTPStatus.FORBIDDEN,
+        "This is not yours to decide",
+        "The rule for this action names other people. Your answer was not counted.",
+    ),
+    errors.Busy: Refusal(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "Somebody else is deciding right now",
+        "Your answer was not counted. Open the page again in a few seconds.",
+    ),
+    errors.PolicyDenies: Refusal(
+        HTTPStatus.FORBIDDEN,
+        "The rules do not allow this",
+        "The rule for this action has changed since it was asked for.",
+    ),
+    errors.TooManyOpen: Refusal(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        "Too many questions are open",
+        "Decide on some of those that wait for you first.",
+    ),
+    errors.AlreadyRedeemed: Refusal(
+        HTTPStatus.CONFLICT,
+        "This yes was spent before",
+        "A yes can be spent once. Whoever tries again, with whatever it holds, gets this answer.",
+    ),
+    errors.Pending: Refusal(
+        HTTPStatus.CONFLICT, "Nobody has decided yet", "There is no yes to spend so far. Decide first."
+    ),
+    errors.Denied: Refusal(HTTPStatus.CONFLICT, "This was denied", "There is no yes to spend."),
+    errors.Revoked: Refusal(HTTPStatus.CONFLICT, "The yes was taken back", "There is no yes to spend any more."),
+    errors.Cancelled: Refusal(HTTPStatus.CONFLICT, "The question was withdrawn", "There is no yes to spend."),
+    errors.ActionDiffers: Refusal(
+        HTTPStatus.CONFLICT, "The action is another one", "The yes was for something else, so it was not spent."
+    ),
+    errors.TargetChanged: Refusal(
+        HTTPStatus.CONFLICT, "The target has changed", "It is not what was shown when you decided. Nothing was done."
+    ),
+    errors.InvalidAction: Refusal(
+        HTTPStatus.BAD_REQUEST, "That action cannot be asked for", "It could not be shown whole and unmistakably."
+    ),
+    errors.AlreadyReported: Refusal(
+        HTTPStatus.CONFLICT, "The result was reported before", "A result is recorded once."
+    ),
+}
+
+
+def refuse(request: HttpRequest, exc: errors.ConfirmationError, *, confirmation_id: UUID | None) -> HttpResponse:
+    """Answer with the page of this refusal.
+
+    Raises:
+        Http404: For what reads as a page that never was.
+    """
+    refusal = REFUSALS[type(exc)]
+    if refusal is _GONE:
+        raise Http404
+    spent = words.moment(exc.redeemed_at) if isinstance(exc, errors.AlreadyRedeemed) else None
+    context = {"refusal": refusal, "spent": spent, "confirmation_id": confirmation_id}
+    response = render(request, "pages/refused.html", context, status=refusal.status)
+    if isinstance(exc, errors.Busy | errors.Pending | errors.TooManyOpen):
+        response.headers["Retry-After"] = str(exc.retry_after)
+    return response

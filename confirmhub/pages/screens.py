@@ -1,0 +1,247 @@
+"""What a page shows of a confirmation, as plain values: rows in, words and pieces out.
+
+Templates get nothing else. A value from outside passes `values.value`, and with it `display`, right here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.core.exceptions import ObjectDoesNotExist
+from django.utils import timezone
+
+from confirmhub.confirmations.models import Confirmation, Decision
+from confirmhub.confirmations.states import Result, Status, Verdict
+from confirmhub.oauth import clients
+from confirmhub.pages import values, words
+from confirmhub.pages.values import Row, Value
+from confirmhub.pages.words import Moment, State
+
+# The requester of the rehearsal on the first page: us. No OAuth client can have this id, which is no URL and no UUID.
+TRY_CLIENT = "confirmhub:try"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks. `host` is what was verified, or where its answers go; `name` is its own word for itself."""
+
+    host: Value
+    verified: bool
+    name: Value | None
+    redirect: Value | None
+    since: str
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A confirmation as one row of a list."""
+
+    id: UUID
+    question: Value
+    action: Value
+    asker: Asker
+    account: Value | None
+    asked: Moment
+    age: str
+    due: Moment
+    left: str
+    state: State
+    opens: bool
+    view_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """One person's recorded decision."""
+
+    approver: Value
+    approved: bool
+    reason: Value | None
+    at: Moment
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One line of the event log."""
+
+    what: str
+    actor: Value
+    at: Moment
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """A confirmation as a whole page."""
+
+    id: UUID
+    question: Value
+    action: Value
+    audience: Value
+    arguments: Sequence[Row]
+    facts: Sequence[tuple[Value, Value]]
+    pinned: bool
+    summary: Value | None
+    asker: Asker
+    account: Value | None
+    asked: Moment
+    due: Moment
+    left: str
+    now: str
+    used_within: str
+    usable_until: Moment | None
+    spent: Moment | None
+    approvals_needed: int
+    votes: Sequence[Vote]
+    my_vote: Vote | None
+    state: State
+    waiting: bool
+    revocable: bool
+    taken_back: Value | None
+    outcome: Value | None
+    view_digest: str
+    seal: str
+    log: Sequence[Happening]
+    log_seal: str
+    rehearsal: bool
+
+
+def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
+    """Rows for the inbox and the history. Asks once for each requester, however many rows are theirs."""
+    now = timezone.now()
+    names = accounts(confirmations)
+    askers = {client: asker(client) for client in {row.requester_client_id for row in confirmations}}
+    return [
+        Line(
+            id=row.id,
+            question=values.value(row.question),
+            action=values.value(row.action),
+            asker=askers[row.requester_client_id],
+            account=_account(row, viewer=viewer, names=names),
+            asked=words.moment(row.requested_at),
+            age=words.span(now - row.requested_at),
+            due=words.moment(row.decide_by),
+            left=words.span(row.decide_by - now),
+            state=words.state(row.effective_status, _result(row)),
+            # What nobody decided in time has no page: too late reads as never was.
+            opens=not is_too_late(row),
+            view_digest=bytes(row.view_digest).hex(),
+        )
+        for row in confirmations
+    ]
+
+
+def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
+    """Everything that the confirm page and the receipt show."""
+    now = timezone.now()
+    status = confirmation.effective_status
+    decisions = list(confirmation.decisions.select_related("approver").order_by("decided_at"))
+    events = list(confirmation.events.order_by("seq"))
+    mine = next((decision for decision in decisions if decision.approver_id == viewer.pk), None)
+    votes = [_vote(decision) for decision in decisions]
+    return Screen(
+        id=confirmation.id,
+        question=values.value(confirmation.question),
+        action=values.value(confirmation.action),
+        audience=values.value(confirmation.audience),
+        arguments=values.rows(confirmation.argument_items),
+        facts=[(values.value(label), values.value(fact)) for label, fact in confirmation.fact_items],
+        pinned=bool(confirmation.fingerprint),
+        summary=values.value(confirmation.summary) if confirmation.summary else None,
+        asker=asker(confirmation.requester_client_id),
+        account=_account(confirmation, viewer=viewer, names=accounts([confirmation])),
+        asked=words.moment(confirmation.requested_at),
+        due=words.moment(confirmation.decide_by),
+        left=words.span(confirmation.decide_by - now),
+        now=now.isoformat(),
+        used_within=words.length(confirmation.redeem_within),
+        usable_until=_moment(confirmation.redeem_by),
+        spent=_moment(confirmation.redeemed_at),
+        approvals_needed=confirmation.approvals_needed,
+        votes=votes,
+        my_vote=votes[decisions.index(mine)] if mine else None,
+        state=words.state(status, _result(confirmation)),
+        waiting=status is Status.PENDING,
+        revocable=status is Status.APPROVED,
+        taken_back=values.value(confirmation.settled_reason)
+        if status is Status.REVOKED and confirmation.settled_reason
+        else None,
+        outcome=_outcome_detail(confirmation),
+        view_digest=bytes(confirmation.view_digest).hex(),
+        seal=values.digest_head(confirmation.view_digest),
+        log=[
+            Happening(what=event.kind, actor=values.value(event.actor), at=words.moment(event.at)) for event in events
+        ],
+        log_seal=values.digest_head(events[-1].hash) if events else "",
+        rehearsal=confirmation.requester_client_id == TRY_CLIENT
+        and confirmation.requester_subject == str(viewer.pk),
+    )
+
+
+def is_too_late(confirmation: Confirmation) -> bool:
+    """It expired before anybody decided."""
+    return confirmation.effective_status is Status.EXPIRED and confirmation.redeem_by is None
+
+
+def accounts(confirmations: Iterable[Confirmation]) -> dict[str, str]:
+    """The sign-in names of the accounts that these confirmations are for, by subject, in one query."""
+    subjects = {row.requester_subject for row in confirmations}
+    keys = [int(subject) for subject in subjects if subject.isascii() and subject.isdigit() and len(subject) < 19]
+    return {str(user.pk): user.get_username() for user in User.objects.filter(pk__in=keys)}
+
+
+def asker(client_id: str) -> Asker:
+    """Who this client is, as far as we know it."""
+    if client_id == TRY_CLIENT:
+        return Asker(values.value("confirmhub"), verified=True, name=None, redirect=None, since="", ours=True)
+    label = clients.describe(client_id=client_id)
+    return Asker(
+        host=values.value(label.host),
+        verified=label.verified,
+        name=values.value(label.name) if label.name else None,
+        redirect=values.value(label.redirect) if label.redirect else None,
+        since=words.day(label.since) if label.since else "",
+        ours=False,
+    )
+
+
+def _vote(decision: Decision) -> Vote:
+    return Vote(
+        approver=values.value(decision.approver.get_username()),
+        approved=Verdict(decision.verdict) is Verdict.APPROVE,
+        reason=values.value(decision.reason) if decision.reason else None,
+        at=words.moment(decision.decided_at),
+        seen=values.digest_head(decision.view_digest),
+    )
+
+
+def _account(confirmation: Confirmation, *, viewer: User, names: dict[str, str]) -> Value | None:
+    """The account that is acted for; None where it is the viewer's own."""
+    subject = confirmation.requester_subject
+    if subject == str(viewer.pk):
+        return None
+    return values.value(names.get(subject, f"account {subject}"))
+
+
+def _result(confirmation: Confirmation) -> Result | None:
+    try:
+        return Result(confirmation.outcome.result)
+    except ObjectDoesNotExist:
+        return None
+
+
+def _outcome_detail(confirmation: Confirmation) -> Value | None:
+    try:
+        detail: str = confirmation.outcome.detail
+    except ObjectDoesNotExist:
+        return None
+    return values.value(detail) if detail else None
+
+
+def _moment(at: dt.datetime | None) -> Moment | None:
+    return words.moment(at) if at else None

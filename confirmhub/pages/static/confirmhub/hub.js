@@ -1,0 +1,52 @@
+// Makes the pages a little better; they are complete without it. No outside request, no key bound.
+"use strict";
+
+// How long after load or focus a press counts as a slip, in milliseconds: somebody was clicking where the button came up.
+const STILL = 700;
+
+// Counts down by the server's clock: what matters is the time since the page was made, not what this machine's clock says.
+function countDown(element) {
+  const until = Date.parse(element.dataset.until);
+  const skew = Date.parse(element.dataset.now) - Date.now();
+  const left = () => Math.max(0, Math.floor((until - Date.now() - skew) / 1000));
+  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+  const draw = () => {
+    let rest = left();
+    const words = [];
+    for (const [size, unit] of units) {
+      const number = Math.floor(rest / size);
+      rest -= number * size;
+      if (number || words.length) words.push(number ? `${number} ${unit}` : "");
+      if (words.length === 2) break;
+    }
+    element.textContent = words.filter(Boolean).join(" ") || "0 s";
+    if (left() > 0) setTimeout(draw, 1000);
+    else document.dispatchEvent(new Event("time-is-over"));
+  };
+  draw();
+}
+
+// Keeps a form from being sent by a press that was meant for something else, and from being sent twice.
+function deliberate(form) {
+  let alive = 0;
+  let sent = false;
+  const rest = () => {
+    alive = performance.now() + STILL;
+    form.classList.add("still");
+    setTimeout(() => { if (!sent && performance.now() >= alive) form.classList.remove("still"); }, STILL + 20);
+  };
+  form.addEventListener("submit", (event) => {
+    if (sent || performance.now() < alive) { event.preventDefault(); return; }
+    sent = true;
+    form.classList.add("still");
+  });
+  window.addEventListener("focus", rest);
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) rest(); });
+  document.addEventListener("time-is-over", () => { sent = true; form.classList.add("still"); });
+  rest();
+}
+
+// A page that comes back out of the browser's memory may show what is no longer so.
+window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+document.querySelectorAll("[data-until]").forEach(countDown);
+document.querySelectorAll("form[data-deliberate]").forEach(deliberate);

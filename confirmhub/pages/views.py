@@ -1,0 +1,142 @@
+"""Where a person decides: inbox, confirm page, history. A browser session opens them, and nothing else does.
+
+GET and HEAD change nothing here, so link previews and mail scanners change nothing. A decision is one POST, and is
+never carried through a sign-in: after it, the whole page comes again.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from confirmhub.confirmations import ledger, queries
+from confirmhub.confirmations.errors import AlreadyDecided, ConfirmationError, NotFound
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Verdict
+from confirmhub.pages import screens, values
+from confirmhub.pages.forms import DecisionForm, ReasonForm, SearchForm
+from confirmhub.pages.refusals import refuse
+
+HISTORY_ROWS = 200
+RECENT_ROWS = 6
+INBOX_ROWS = 100
+
+
+@require_safe
+@login_required
+def inbox(request: HttpRequest) -> HttpResponse:
+    """The first page: what waits for the person signed in, the most urgent first."""
+    viewer = person(request)
+    waiting = list(queries.list_waiting_for(approver=viewer)[: INBOX_ROWS + 1])
+    context = {
+        "lines": screens.lines(waiting[:INBOX_ROWS], viewer=viewer),
+        "more": len(waiting) > INBOX_ROWS,
+        "now": timezone.now().isoformat(),
+    }
+    return render(request, "pages/inbox.html", context)
+
+
+@require_safe
+@login_required
+def history(request: HttpRequest) -> HttpResponse:
+    """What was settled lately, with a search."""
+    viewer = person(request)
+    form = SearchForm(request.GET)
+    if not form.is_valid():
+        raise BadRequest
+    query: str = form.cleaned_data["q"]
+    settled = queries.list_settled_for(approver=viewer, limit=HISTORY_ROWS)
+    found = [row for row in settled if _matches(row, query)] if query else settled
+    context = {"lines": screens.lines(found, viewer=viewer), "query": query, "rows": HISTORY_ROWS}
+    return render(request, "pages/history.html", context)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@login_required
+def confirm(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
+    """The question while it waits, the receipt once it is settled; a POST decides."""
+    if request.method == "POST":
+        return _decide(request, confirmation_id)
+    viewer = person(request)
+    confirmation = _find(confirmation_id, viewer)
+    screen = screens.screen(confirmation, viewer=viewer)
+    if not screen.waiting:
+        return render(request, "pages/receipt.html", {"screen": screen})
+    requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
+    recent = queries.list_recent_of(requester=requester, limit=RECENT_ROWS + 1)
+    past = [row for row in recent if row.id != confirmation.id][:RECENT_ROWS]
+    return render(
+        request, "pages/confirm.html", {"screen": screen, "past": screens.lines(past, viewer=viewer)}
+    )
+
+
+@require_POST
+@login_required
+def revoke(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
+    """Take an approval back while nobody has used it."""
+    form = ReasonForm(request.POST)
+    if not form.is_valid():
+        raise BadRequest
+    try:
+        ledger.revoke(
+            confirmation_id=confirmation_id, revoker=person(request), reason=form.cleaned_data["reason"]
+        )
+    except ConfirmationError as exc:
+        return refuse(request, exc, confirmation_id=confirmation_id)
+    return redirect("pages:confirm", confirmation_id)
+
+
+def person(request: HttpRequest) -> User:
+    """The person signed in; the views that call this are behind `login_required`."""
+    assert isinstance(request.user, User)
+    return request.user
+
+
+def _decide(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
+    approver = person(request)
+    form = DecisionForm(request.POST)
+    if not form.is_valid():
+        raise BadRequest
+    try:
+        ledger.decide(
+            confirmation_id=confirmation_id,
+            approver=approver,
+            verdict=Verdict(form.cleaned_data["verdict"]),
+            digest_shown=form.cleaned_data["digest_shown"],
+            reason=form.cleaned_data["reason"],
+        )
+    except AlreadyDecided as exc:
+        _find(confirmation_id, approver)  # too late reads as never was
+        return refuse(request, exc, confirmation_id=confirmation_id)
+    except ConfirmationError as exc:
+        return refuse(request, exc, confirmation_id=confirmation_id)
+    return redirect("pages:confirm", confirmation_id)
+
+
+def _find(confirmation_id: UUID, viewer: User) -> Confirmation:
+    """The confirmation, for somebody who may see it.
+
+    Raises:
+        Http404: It never was, it is not theirs, or nobody decided in time. All three read the same.
+    """
+    try:
+        confirmation = queries.get_for_approver(confirmation_id=confirmation_id, approver=viewer)
+    except NotFound as exc:
+        raise Http404 from exc
+    if screens.is_too_late(confirmation):
+        raise Http404
+    return confirmation
+
+
+def _matches(confirmation: Confirmation, query: str) -> bool:
+    texts = [confirmation.question, confirmation.action, confirmation.summary, confirmation.requester_client_id]
+    texts += values.texts(confirmation.argument_items)
+    return any(query.casefold() in text.casefold() for text in texts)
