@@ -117,7 +117,9 @@ SESSION_COOKIE_AGE = 12 * 3600  # seconds
 CSRF_FAILURE_VIEW = "confirmhub.pages.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 X_FRAME_OPTIONS = "DENY"
-SECURE_REFERRER_POLICY = "no-referrer"
+# No other site ever gets a Referer. Not "no-referrer": under it browsers send `Origin: null` with our own forms too
+# (Fetch, "append a request Origin header"), and the CSRF check rightly refuses that.
+SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_PROXY_SSL_HEADER = (
