@@ -72,11 +72,14 @@ def provider(*, issuer: str, resource: str) -> dict[str, object]:
         "ALLOW_LOCALHOST_LOOPBACK": True,
         "ALLOW_URI_WILDCARDS": False,
         "REQUEST_APPROVAL_PROMPT": "force",
-        "CIMD_ENABLED": True,
-        "CIMD_METADATA_FETCHER": "confirmhub.oauth.fetcher.MetadataFetcher",
-        "CIMD_REGISTRATION_PERMISSION_CLASSES": ["confirmhub.oauth.fetcher.FirstSightPermission"],
-        # The registration endpoint is ours (`views.Register`); the toolkit's own is not mounted.
-        # The switch makes its metadata name the endpoint.
-        "DCR_ENABLED": True,
+        # Registration by document and by request are ours (`documents`, `views.Register`). The
+        # toolkit's own would fetch inside a transaction and mint tokens without a person.
+        "CIMD_ENABLED": False,
+        "DCR_ENABLED": False,
+        "APPLICATION_ADMIN_CLASS": "confirmhub.oauth.admin.ClientAdmin",
+        "GRANT_ADMIN_CLASS": "confirmhub.oauth.admin.ReadOnlyAdmin",
+        "ACCESS_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.ReadOnlyAdmin",
+        "REFRESH_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.RefreshTokenAdmin",
+        "ID_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.ReadOnlyAdmin",
         **{f"COMPLIANT_BCP_RFC9700_{gate}": True for gate in RFC_9700_GATES},
     }

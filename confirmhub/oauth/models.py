@@ -47,9 +47,7 @@ class Client(AbstractApplication):
     class Meta(AbstractApplication.Meta):
         constraints: ClassVar = [
             # Consent is asked every time (`threats.md` e10): there is no client to trust blindly.
-            models.CheckConstraint(
-                name="client_never_skips_consent", condition=Q(skip_authorization=False)
-            ),
+            models.CheckConstraint(name="client_never_skips_consent", condition=Q(skip_authorization=False)),
         ]
 
     def natural_key(self) -> tuple[str]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import SplitResult, urlencode, urlsplit
 
 MAX_LENGTH = 500
 """Characters. The longest published by a known host is under 100."""
+
+_HOST = re.compile(r"[A-Za-z0-9.-]+|::1")
+_ODD = frozenset(' "#<>\\^`{|}')  # no URI may hold these; some browsers repair them
 
 
 def is_loopback(host: str) -> bool:
@@ -14,7 +18,7 @@ def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
 
@@ -25,34 +29,26 @@ def is_acceptable(uri: str) -> bool:
     RFC 6749 section 3.1.2 forbids the fragment. User information is refused because it makes
     the host hard to read, other schemes because any program on the machine can claim them.
     """
-    if len(uri) > MAX_LENGTH or not uri.isascii() or not uri.isprintable():
+    if len(uri) > MAX_LENGTH or not uri.isascii() or not uri.isprintable() or _ODD & set(uri):
         return False
-    if any(character in uri for character in " \"<>\\^`{|}#;,'"):
+    parts = split(uri)
+    if parts is None or "@" in parts.netloc or not _HOST.fullmatch(parts.hostname or ""):
         return False
-    parts = _split(uri)
-    if parts is None or not parts.hostname or parts.username is not None:
-        return False
-    if parts.password is not None:
-        return False
-    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname))
+    return parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
 
 
 def with_issuer(uri: str, issuer: str) -> str:
-    """`uri` with the `iss` parameter of RFC 9207, unless it is there already."""
+    """`uri` with the `iss` parameter of RFC 9207, exactly once.
+
+    One that a registered redirect URI brings along is dropped: it would be somebody else's.
+    """
     parts = urlsplit(uri)
-    if any(pair.split("=", 1)[0] == "iss" for pair in parts.query.split("&")):
-        return uri
-    query = "&".join(filter(None, [parts.query, urlencode({"iss": issuer})]))
-    return parts._replace(query=query).geturl()
+    kept = [pair for pair in parts.query.split("&") if pair and pair.split("=", 1)[0] != "iss"]
+    return parts._replace(query="&".join([*kept, urlencode({"iss": issuer})])).geturl()
 
 
-def host_and_port(uri: str) -> str:
-    """The host of `uri` with its port where one is named; empty if there is none."""
-    parts = _split(uri)
-    return parts.netloc.rpartition("@")[2] if parts else ""
-
-
-def _split(uri: str) -> SplitResult | None:
+def split(uri: str) -> SplitResult | None:
+    """The parts of `uri`, or None where it is no URI with a usable port."""
     try:
         parts = urlsplit(uri)
         _ = parts.port  # raises for a port that is no number

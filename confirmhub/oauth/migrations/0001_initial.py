@@ -386,9 +386,7 @@ class Migration(migrations.Migration):
                 ("token", models.TextField(verbose_name="token")),
                 (
                     "token_checksum",
-                    oauth2_provider.models.TokenChecksumField(
-                        max_length=64, verbose_name="token checksum"
-                    ),
+                    oauth2_provider.models.TokenChecksumField(max_length=64, verbose_name="token checksum"),
                 ),
                 (
                     "token_family",

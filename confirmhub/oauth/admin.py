@@ -1,0 +1,93 @@
+"""Connected hosts in Django's admin: an operator makes, blocks and looks; nobody mints tokens.
+
+The toolkit registers these classes under the names in `defaults`; its own would let an operator
+write another person's name into a token.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from django.contrib import admin
+from oauth2_provider.forms import ApplicationForm
+
+from confirmhub import display
+from confirmhub.oauth.clients import label
+from confirmhub.oauth.models import Client
+
+if TYPE_CHECKING:
+    from django.db.models import Field, Model
+    from django.forms import ChoiceField
+    from django.http import HttpRequest
+
+
+class ClientAdmin(admin.ModelAdmin):
+    form = ApplicationForm
+    list_display = ("host", "own_name", "registration_source", "blocked", "created")
+    list_filter = ("registration_source", "blocked")
+    search_fields = ("client_id", "name")
+    readonly_fields = ("registration_source", "cimd_expires_at", "created")
+    fields = (
+        "client_id",
+        "name",
+        "redirect_uris",
+        "client_type",
+        "authorization_grant_type",
+        "client_secret",
+        "hash_client_secret",
+        "blocked",
+        *readonly_fields,
+    )
+    view_on_site = False
+    actions: ClassVar = ["block"]
+
+    @admin.display(description="host")
+    def host(self, client: Client) -> str:
+        shown = label(client)
+        return f"{shown.host} (verified)" if shown.verified else shown.host
+
+    @admin.display(description="calls itself")
+    def own_name(self, client: Client) -> str:
+        return display.text(client.name)
+
+    @admin.action(description="Block the selected hosts; their tokens stop working")
+    def block(self, request: HttpRequest, queryset: object) -> None:
+        blocked = queryset.update(blocked=True)  # type: ignore[attr-defined]
+        self.message_user(request, f"{blocked} blocked.")
+
+    def formfield_for_choice_field(
+        self, db_field: Field[object, object], request: HttpRequest, **kwargs: object
+    ) -> ChoiceField:
+        if db_field.name == "authorization_grant_type":  # the one that is served
+            kwargs["choices"] = [(Client.GRANT_AUTHORIZATION_CODE, "Authorization code")]
+            kwargs["initial"] = Client.GRANT_AUTHORIZATION_CODE
+        return super().formfield_for_choice_field(db_field, request, **kwargs)
+
+
+class ReadOnlyAdmin(admin.ModelAdmin):
+    """Codes and tokens: to look at, never to write."""
+
+    list_display = ("pk", "application_host", "user", "scope", "created")
+    list_select_related = ("application", "user")
+    exclude = ("token", "token_checksum", "code")
+    view_on_site = False
+
+    @admin.display(description="host")
+    def application_host(self, row: Model) -> str:
+        return label(row.application).host  # type: ignore[attr-defined]
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        del request
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+
+class RefreshTokenAdmin(ReadOnlyAdmin):
+    list_display = ("pk", "application_host", "user", "grant_scope", "created", "revoked")
