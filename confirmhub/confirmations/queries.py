@@ -66,6 +66,11 @@ def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:
     return _timed(redeemed).filter(outcome__isnull=True).order_by("redeemed_at")
 
 
+def list_for_operator() -> QuerySet[Confirmation]:
+    """All of them, for the review queue; the caller has checked the permission to view confirmations."""
+    return _timed(Confirmation.objects.all())
+
+
 def _timed(confirmations: QuerySet[Confirmation]) -> QuerySet[Confirmation]:
     """Ask Postgres's clock with the row, so that `effective_status` is a fact and not a guess."""
     overdue = ExpressionWrapper(rows.OVERDUE, output_field=BooleanField())
