@@ -1,3 +1,4 @@
+# ruff: noqa: INP001, S603, T201 - a script: it stands alone, runs uv, and prints
 """Write the pinned requirements from pyproject.toml.
 
 `python tools/lock.py` resolves again with uv and writes `requirements.txt` (the product),
@@ -66,9 +67,11 @@ def resolve(uv: str, given: list[str], target: Path, flags: list[str]) -> str:
         if target.exists():
             shutil.copyfile(target, output)
         subprocess.run(
-            [uv, "pip", "compile", *given, "--output-file", str(output), "--quiet", "--universal"]
-            + ["--generate-hashes", "--only-binary", ":all:", "--python-version", "3.12"]
-            + ["--no-emit-index-url", "--no-header", "--no-annotate", "--no-config", *flags],
+            [
+                *(uv, "pip", "compile", *given, "--output-file", str(output), "--quiet", "--universal"),
+                *("--generate-hashes", "--only-binary", ":all:", "--python-version", "3.12"),
+                *("--no-emit-index-url", "--no-header", "--no-annotate", "--no-config", *flags),
+            ],
             cwd=ROOT,
             env=os.environ | {"UV_NO_PROGRESS": "1"},
             check=True,

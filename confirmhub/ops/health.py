@@ -42,7 +42,7 @@ def beat(*, name: str) -> None:
         )
 
 
-async def healthz(request: Request) -> Response:
+async def healthz(_request: Request) -> Response:
     """Answer whether all parts are ready. Never blocks the event loop."""
     parts = await _parts()
     ready = all(parts.values())
@@ -55,7 +55,7 @@ async def healthz(request: Request) -> Response:
 
 
 async def _parts() -> dict[str, bool]:
-    global _asked
+    global _asked  # noqa: PLW0603 - the newest check, replaced as a whole
     at, check_running = _asked
     if check_running is None or (check_running.done() and time.monotonic() - at > KEPT):
         check_running = _checker.submit(check)
@@ -78,9 +78,7 @@ def check() -> dict[str, bool]:
                 return dict.fromkeys(PARTS, False) | {"database": True}
             cursor.execute("SELECT app, name FROM django_migrations")
             migrated = _migrations() <= set(cursor.fetchall())
-            cursor.execute(
-                "SELECT name FROM ops_heartbeat WHERE at > clock_timestamp() - %s", [FRESH]
-            )
+            cursor.execute("SELECT name FROM ops_heartbeat WHERE at > clock_timestamp() - %s", [FRESH])
             alive = {name for (name,) in cursor.fetchall()}
     except Error as exc:
         # Closed, so that the next check connects anew: Postgres may have been restarted.

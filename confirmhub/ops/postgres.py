@@ -84,7 +84,7 @@ class Cluster:
         """Stop the server: a checkpoint and a clean end, or at once, as if the power failed."""
         if self._process is not None:
             number = signal.SIGQUIT if at_once else signal.SIGINT  # "immediate", "fast"
-            processes.stop(self._process, signals=[number], within=1.5)
+            processes.stop(self._process, by=number, within=1.5)
             self._process = None
 
     def answers(self) -> bool:
@@ -114,10 +114,12 @@ class Cluster:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
         self._give_away(new)
-        made = subprocess.run(
-            [str(self._programs / "initdb"), "--pgdata", self._seen_from(new), "--username", ADMIN]
-            + ["--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"]
-            + (["--no-sync"] if self._options else []),
+        made = subprocess.run(  # noqa: S603 - a program that `find` found
+            [
+                *(self._programs / "initdb", "--pgdata", self._seen_from(new), "--username", ADMIN),
+                *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"),
+                *(["--no-sync"] if self._options else []),
+            ],
             cwd=new,
             env=_environment(),
             stdin=subprocess.DEVNULL,
@@ -163,8 +165,10 @@ class Cluster:
             *self._options,
         )
         return processes.spawn(
-            [str(self._programs / "postgres"), "-D", self._seen_from(self.folder)]
-            + [part for setting in settings for part in ("-c", setting)],
+            [
+                *(str(self._programs / "postgres"), "-D", self._seen_from(self.folder)),
+                *(part for setting in settings for part in ("-c", setting)),
+            ],
             output=log.fileno(),
             dies_by=signal.SIGQUIT if self._options else signal.SIGINT,
             cwd=self.folder,
@@ -189,9 +193,7 @@ class Cluster:
         with self._log.open("rb") as log:
             log.seek(max(0, self._log.stat().st_size - 4096))
             lines = log.read().decode(errors="replace").splitlines()
-        fatal = [
-            line for line in lines if "FATAL:" in line or "PANIC:" in line or "could not" in line
-        ]
+        fatal = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "could not" in line]
         return fatal[-1] if fatal else "it says nothing"
 
 
@@ -220,9 +222,10 @@ def _sweep(prefix: str) -> None:
     """Remove what a killed run left behind: nobody holds its lock."""
     for lock in Path(tempfile.gettempdir()).glob(f"{prefix}*/lock"):
         with contextlib.suppress(OSError), lock.open("r+") as held:
-            if lock.stat().st_uid == os.geteuid():
+            folder = lock.parent
+            if folder.lstat().st_uid == lock.stat().st_uid == os.geteuid() and not folder.is_symlink():
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(lock.parent, ignore_errors=True)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _account() -> Account:
@@ -233,9 +236,11 @@ def _account() -> Account:
     if sys.platform != "linux":
         raise CannotStart("Postgres does not run as root: start as an ordinary user.")
     try:
-        subprocess.run(
-            ["useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent"]
-            + ["--shell", "/usr/sbin/nologin", ACCOUNTS[-1]],
+        subprocess.run(  # noqa: S603 - fixed words
+            [
+                *("useradd", "--system", "--no-create-home", "--home-dir", "/nonexistent"),
+                *("--shell", "/usr/sbin/nologin", ACCOUNTS[-1]),
+            ],
             check=True,
             capture_output=True,
         )

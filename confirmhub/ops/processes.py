@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +43,7 @@ def spawn(
     When this process dies, however it dies, the kernel sends `dies_by` (Linux). The calling
     thread must live as long as the child may: the kernel watches the thread, not the process.
     """
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - its callers name their own programs
         command,
         stdin=subprocess.DEVNULL,
         stdout=output,
@@ -61,30 +60,18 @@ def spawn(
     )
 
 
-def stop(
-    process: subprocess.Popen[bytes], *, signals: Sequence[signal.Signals], within: float
-) -> None:
-    """End `process` and its session: send each of `signals`, and give each `within` seconds."""
-    for number in (*signals, signal.SIGKILL):
-        if process.poll() is not None:
-            break
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(within)
-    # What it started shares its session's group; the group may well be gone by now.
+def stop(process: subprocess.Popen[bytes], *, by: signal.Signals | None, within: float) -> None:
+    """End `process`: send it `by`, if any, wait `within` seconds, and kill what is left."""
+    if by is not None and process.poll() is None:
+        process.send_signal(by)
+    try:
+        process.wait(within)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    # What it started shares its session's group; most often the group is gone by now.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-
-
-def wait_until(true: Callable[[], bool], *, within: float, every: float = 0.02) -> bool:
-    """Return whether `true()` came true within so many seconds."""
-    deadline = time.monotonic() + within
-    while not true():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(every)
-    return True
 
 
 def _bound_to(parent: int, dies_by: signal.Signals) -> Callable[[], None] | None:

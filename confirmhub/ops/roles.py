@@ -32,27 +32,19 @@ def create(*, admin_url: str) -> None:
     """Make the roles and the database where they are missing. `admin_url` is a superuser's."""
     with psycopg.connect(admin_url, autocommit=True) as connection:
         for role in (OWNER, SERVICE):
-            if not connection.execute(
-                "SELECT 1 FROM pg_roles WHERE rolname = %s", [role]
-            ).fetchone():
+            if not connection.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone():
                 connection.execute(sql.SQL("CREATE ROLE {} LOGIN").format(sql.Identifier(role)))
-        made = connection.execute(
-            "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
-        ).fetchone()
+        made = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
         if not made:
             connection.execute(
-                sql.SQL("CREATE DATABASE {} OWNER {}").format(
-                    sql.Identifier(DATABASE), sql.Identifier(OWNER)
-                )
+                sql.SQL("CREATE DATABASE {} OWNER {}").format(sql.Identifier(DATABASE), sql.Identifier(OWNER))
             )
 
 
 def let_create(*, admin_url: str) -> None:
     """Let the owner make databases and roles, as tests need."""
     with psycopg.connect(admin_url, autocommit=True) as connection:
-        connection.execute(
-            sql.SQL("ALTER ROLE {} CREATEDB CREATEROLE").format(sql.Identifier(OWNER))
-        )
+        connection.execute(sql.SQL("ALTER ROLE {} CREATEDB CREATEROLE").format(sql.Identifier(OWNER)))
 
 
 def grant(*, owner_url: str, service: str) -> None:
@@ -66,9 +58,7 @@ def grant(*, owner_url: str, service: str) -> None:
         if service == connection.info.user:
             return
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(to))
-        connection.execute(
-            sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {}").format(to)
-        )
+        connection.execute(sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {}").format(to))
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         for (table,) in tables.fetchall():
             name = sql.Identifier("public", table)

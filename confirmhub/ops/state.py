@@ -120,8 +120,7 @@ def _check_owner(folder: Path) -> None:
     found = folder.stat()
     if found.st_uid != os.geteuid():
         raise CannotStart(
-            f"{folder} belongs to another user (uid {found.st_uid}):"
-            f" set {VARIABLE} to a folder of your own."
+            f"{folder} belongs to another user (uid {found.st_uid}): set {VARIABLE} to a folder of your own."
         )
     if stat.S_IMODE(found.st_mode) & 0o077:
         # A folder that is in use for something else is not ours to close: think of /tmp.
@@ -156,9 +155,7 @@ def _keep_secret(path: Path) -> None:
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         raise CannotStart(f"{path} is not a file of yours: put it back from a backup.")
     if stat.S_IMODE(found.st_mode) & 0o077:
-        raise CannotStart(
-            f"{path} is open to other users: replace it if it leaked, else chmod 600."
-        )
+        raise CannotStart(f"{path} is open to other users: replace it if it leaked, else chmod 600.")
     if found.st_size < 32:
         raise CannotStart(
             f"{path} is damaged: put it back from a backup, or remove it to get a new one"

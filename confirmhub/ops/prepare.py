@@ -1,0 +1,75 @@
+"""Make the database and the static files ready, then end: `python -m confirmhub.ops.prepare FD`.
+
+A process of its own, the only one that works as the owner of the tables. It writes what it did
+as one JSON object to the descriptor FD.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import django
+import psycopg
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.db import connection, transaction
+
+from confirmhub.ops import roles
+from confirmhub.ops.screen import ADMINISTRATOR
+
+LOCK = 0x636F6E66  # "conf": so that two that start on one database migrate one after the other
+STAMP = ".collected"
+
+
+def main() -> None:
+    """Migrate, grant, collect the static files, and make the first administrator."""
+    report_to = int(sys.argv[1])
+    owner_url = os.environ["DATABASE_URL"]
+    django.setup()
+    # A migration may take longer than any request may.
+    connection.settings_dict["OPTIONS"]["options"] = "-c lock_timeout=10s"
+    with psycopg.connect(owner_url, autocommit=True) as guard:
+        guard.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        call_command("migrate", interactive=False, verbosity=1)
+        roles.grant(owner_url=owner_url, service=os.environ["CONFIRMHUB_SERVICE_ROLE"])
+        _collect_static()
+        password = _make_administrator()
+    with os.fdopen(report_to, "w", encoding="utf-8") as report:
+        json.dump({"administrator": ADMINISTRATOR, "password": password}, report)
+
+
+def _make_administrator() -> str | None:
+    """Make the administrator where there is nobody yet. Returns the password, which is kept nowhere."""
+    with transaction.atomic():
+        if get_user_model().objects.exists():
+            return None
+        password = secrets.token_urlsafe(12)
+        get_user_model().objects.create_superuser(ADMINISTRATOR, password=password)
+    return password
+
+
+def _collect_static() -> None:
+    stamp = Path(settings.STATIC_ROOT, STAMP)
+    wanted = _fingerprint()
+    if not stamp.exists() or stamp.read_text(encoding="ascii") != wanted:
+        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
+        stamp.write_text(wanted, encoding="ascii")
+
+
+def _fingerprint() -> str:
+    """Return a digest that changes with the static files: our own, and the packages' versions."""
+    digest = hashlib.sha256((settings.BASE_DIR / "requirements.txt").read_bytes())
+    for path in sorted(settings.BASE_DIR.glob("confirmhub/*/static/**/*")):
+        if path.is_file():
+            digest.update(f"{path.name}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+if __name__ == "__main__":
+    main()
