@@ -14,6 +14,21 @@ from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 
+# Walks one confirmation's log from its first line and takes every hash again.
+CHAIN = """
+WITH chain AS (
+    SELECT e.seq, e.hash, row_number() OVER line AS place, confirmhub_event_hash(
+        coalesce(lag(e.hash) OVER line, ''::bytea), e.confirmation_id, e.seq, e.kind, e.actor, e.at, e.detail
+    ) AS expected
+    FROM confirmations_event AS e WHERE e.confirmation_id = %s WINDOW line AS (ORDER BY e.seq)
+)
+SELECT count(chain.seq) = c.event_count
+    AND coalesce(bool_and(chain.hash = chain.expected AND chain.seq = chain.place), true)
+    AND coalesce((array_agg(chain.hash ORDER BY chain.seq DESC))[1], ''::bytea) = c.event_head
+FROM confirmations_confirmation AS c LEFT JOIN chain ON true
+WHERE c.id = %s GROUP BY c.id
+"""
+
 
 def get_for_requester(*, confirmation_id: uuid.UUID, requester: Principal) -> Confirmation:
     """A requester's own confirmation, with its outcome.
@@ -69,6 +84,12 @@ def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:
 def list_for_operator() -> QuerySet[Confirmation]:
     """All of them, for the review queue; the caller has checked the permission to view confirmations."""
     return _timed(Confirmation.objects.all())
+
+
+def log_is_intact(*, confirmation_id: uuid.UUID) -> bool:
+    """Whether the log of this confirmation is whole: no line changed, missing or added behind the ledger's back."""
+    found = rows.execute(CHAIN, [confirmation_id, confirmation_id])
+    return bool(found and found[0][0])
 
 
 def _timed(confirmations: QuerySet[Confirmation]) -> QuerySet[Confirmation]:

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.utils import timezone
 
+from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Decision
 from confirmhub.confirmations.states import Result, Status, Verdict
 from confirmhub.oauth import clients
@@ -108,6 +109,7 @@ class Screen:
     seal: str
     log: Sequence[Happening]
     log_seal: str
+    log_intact: bool
     rehearsal: bool
 
 
@@ -178,6 +180,7 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
             Happening(what=event.kind, actor=values.value(event.actor), at=words.moment(event.at)) for event in events
         ],
         log_seal=values.digest_head(events[-1].hash) if events else "",
+        log_intact=queries.log_is_intact(confirmation_id=confirmation.id),
         rehearsal=confirmation.requester_client_id == TRY_CLIENT
         and confirmation.requester_subject == str(viewer.pk),
     )
