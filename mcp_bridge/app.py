@@ -1,0 +1,225 @@
+"""The ASGI side of the bridge: the exact paths that it serves, and what is checked before the SDK runs.
+
+The order matters. Host and Origin come first, since a page in a browser that was led to a loopback
+address (DNS rebinding) must learn nothing, not even whether a token is needed. The scope of a call is
+judged by the body that will run, never by a header that a client can set as it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.db import Error as DatabaseError
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
+from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
+from starlette.datastructures import Headers
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from confirmhub import display
+from confirmhub.oauth import stepup
+from confirmhub.oauth.scopes import BASE
+from mcp_bridge import auth, body, registry, server, threads
+
+PATH = "/mcp"
+SHOWN = 100  # characters of an offending value in an answer
+
+# The answer to a POST is one JSON document, not a stream. A round is held for at most 20 seconds (45
+# where a tool is asked to wait), which is under the idle limit of common proxies, so there is nothing
+# to keep alive; progress would be all that a stream could add, and a stream costs each waiting host a
+# task and an open response. In this mode the SDK also lets a call run to its end when its client has
+# gone. What redeems does not rest on that: it is one call in a thread, which nothing can split.
+JSON_RESPONSE = True
+
+
+class Bridge(NamedTuple):
+    """What the root application mounts, and what it runs while it serves."""
+
+    routes: list[BaseRoute]
+    running: Callable[[], AbstractAsyncContextManager[None]]
+
+
+def build() -> Bridge:
+    """Build a bridge that can be run once."""
+    tools = registry.load(modules=["mcp_bridge.tools.hub", *settings.GUARDED_TOOLS])
+    mcp = server.build(tools=tools)
+    mcp.streamable_http_app(  # for its session manager; the routes are ours
+        stateless_http=True,
+        json_response=JSON_RESPONSE,
+        # Checked here before anything else, for the metadata too, and with 403 as MCP 2026-07-28 wants.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+    )
+    manager = mcp.session_manager
+    endpoint = _Endpoint(manager, scopes={found.tool.name: found.scopes for found in tools})
+
+    @asynccontextmanager
+    async def running() -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(threads.running())
+            await stack.enter_async_context(manager.run())
+            yield
+
+    routes: list[BaseRoute] = [
+        Route(PATH, endpoint=_Local(endpoint)),
+        Route(auth.METADATA_PATH, endpoint=_Local(_metadata)),
+    ]
+    return Bridge(routes, running)
+
+
+class _Local:
+    """Lets only requests through that were meant for this host and come from no foreign page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        response = _foreign("Host", headers.getlist("host"), allowed=_hosts(), required=True) or _foreign(
+            "Origin", headers.getlist("origin"), allowed={settings.PUBLIC_URL}, required=False
+        )
+        await (response or self.app)(scope, receive, send)
+
+
+class _Endpoint:
+    """POST /mcp: size, strict JSON, token, scope; then the SDK."""
+
+    def __init__(self, manager: StreamableHTTPSessionManager, *, scopes: dict[str, frozenset[str]]) -> None:
+        self.app = AuthContextMiddleware(manager.handle_request)
+        self.scopes = scopes
+        self.backend = BearerAuthBackend(auth.Verifier())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        response = _unacceptable(request)
+        if response is None:
+            try:
+                raw = await body.read(request=request)
+                message = body.parse(raw)
+            except body.TooLarge:
+                response = _refusal(413, f"The body is larger than {body.MAX_BYTES} bytes.")
+            except body.TooSlow:
+                response = _refusal(408, "The body did not arrive in time.")
+            except ValueError as exc:
+                response = _refusal(400, f"The body was not accepted: {exc}.", code=PARSE_ERROR)
+            else:
+                response = await self._authorize(scope, message)
+        if response is not None:
+            await response(scope, receive, send)
+        else:
+            await self.app(scope, _replay(raw, receive), send)
+
+    async def _authorize(self, scope: Scope, message: object) -> Response | None:
+        # A batch would carry several calls past a check of one. MCP has none since 2025-06-18.
+        if not isinstance(message, dict):
+            return _refusal(400, "The body must be one JSON-RPC object.")
+        sent = Headers(scope=scope).getlist("authorization")
+        try:
+            found = await self.backend.authenticate(HTTPConnection(scope)) if len(sent) == 1 else None
+        except DatabaseError:
+            return _refusal(
+                503, "The database does not answer. Try again.", code=INTERNAL_ERROR, retry_after=2
+            )
+        if found is None:
+            challenge = auth.unauthorized(token_was_sent=bool(sent))
+            return _refusal(401, "An access token of this server is needed.", challenge=challenge)
+        credentials, user = found
+        scope["auth"], scope["user"] = credentials, user
+
+        held, needed = frozenset(credentials.scopes), self._needed(message)
+        if needed <= held:
+            return None
+        # A refresh would bring the same scopes again, and some clients would do just that.
+        await threads.in_thread(stepup.mark, token=user.access_token.token, needed=needed)
+        lacks = ", ".join(sorted(needed - held))
+        return _refusal(
+            403, f"The access token lacks {lacks}.", challenge=auth.insufficient(held=held, needed=needed)
+        )
+
+    def _needed(self, message: dict[object, object]) -> frozenset[str]:
+        params = message.get("params")
+        name = (
+            params.get("name") if message.get("method") == "tools/call" and isinstance(params, dict) else None
+        )
+        # An unknown tool is the SDK's to refuse; it runs nothing.
+        return self.scopes.get(name, frozenset()) if isinstance(name, str) else frozenset()
+
+
+async def _metadata(scope: Scope, receive: Receive, send: Send) -> None:
+    """RFC 9728 protected resource metadata."""
+    if scope["method"] not in ("GET", "HEAD"):
+        response: Response = _refusal(405, "This address is read with GET.", allow="GET, HEAD")
+    else:
+        document = {
+            "resource": settings.MCP_RESOURCE,
+            "authorization_servers": [settings.ISSUER],
+            "scopes_supported": list(BASE),
+            "bearer_methods_supported": ["header"],
+            "resource_name": "confirmhub",
+        }
+        response = JSONResponse(document, headers={"Cache-Control": "public, max-age=3600"})
+    await response(scope, receive, send)
+
+
+def _hosts() -> set[str]:
+    parts = urlsplit(settings.PUBLIC_URL)
+    default = {"http": ":80", "https": ":443"}[parts.scheme]
+    host = parts.netloc.lower()
+    return {host, host.removesuffix(default), host if parts.port else host + default}
+
+
+def _foreign(name: str, values: list[str], *, allowed: set[str], required: bool) -> Response | None:
+    if not values and required:
+        return _refusal(403, f"A {name} header is needed.")
+    for value in values:
+        if value.lower() not in allowed:
+            shown = display.short(value, SHOWN)
+            return _refusal(403, f"{name} {shown} is not served here. Use {settings.PUBLIC_URL}.")
+    return _refusal(403, f"More than one {name} header was sent.") if len(values) > 1 else None
+
+
+def _unacceptable(request: Request) -> Response | None:
+    if request.method != "POST":
+        return _refusal(
+            405, "This endpoint keeps no sessions and no streams; it takes POST alone.", allow="POST"
+        )
+    kind = request.headers.get("content-type", "")
+    if kind.partition(";")[0].strip().lower() != "application/json":
+        shown = display.short(kind, SHOWN)
+        return _refusal(415, f"The content type must be application/json, not {shown}.")
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        return _refusal(415, "The body must be sent without a content encoding.")
+    return None
+
+
+def _refusal(
+    status: int,
+    message: str,
+    *,
+    code: int = INVALID_REQUEST,
+    challenge: str | None = None,
+    allow: str | None = None,
+    retry_after: int | None = None,
+) -> Response:
+    named = {"WWW-Authenticate": challenge, "Allow": allow, "Retry-After": retry_after}
+    headers = {name: str(value) for name, value in named.items() if value is not None}
+    # JSON-RPC 2.0 section 5: the id is null where the request was not read as one.
+    answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
+    return JSONResponse(answer, status_code=status, headers={"Cache-Control": "no-store", **headers})
+
+
+def _replay(raw: bytes, receive: Receive) -> Receive:
+    messages: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
+
+    async def replayed() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replayed
