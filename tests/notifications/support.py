@@ -1,0 +1,57 @@
+"""What the tests of notices share."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from urllib.parse import quote
+
+import psycopg
+from django.db import connection
+from psycopg import sql
+
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.dsn import conninfo
+from tests.notifications.smtp import SOON
+
+type Start = Callable[[str], subprocess.Popen[bytes]]
+
+DELETE = Action(
+    audience="http://localhost:8000/mcp",
+    name="delete_file",
+    arguments={"path": "/srv/demo/secret-plan.txt"},
+)
+
+
+@contextmanager
+def hearing(channel: str) -> Iterator[Callable[[], str]]:
+    """Listen on a Postgres channel; the value waits for its next payload."""
+    with psycopg.connect(conninfo(), autocommit=True) as wire:
+        wire.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+
+        def heard() -> str:
+            return next(wire.notifies(timeout=SOON)).payload
+
+        yield heard
+
+
+def eventually(true: Callable[[], bool], *, within: float = SOON) -> None:
+    """Wait until another process has made something true in the database."""
+    never = threading.Event()
+    deadline = time.monotonic() + within
+    while not true():
+        assert time.monotonic() < deadline, "it did not become true in time"
+        never.wait(0.05)
+
+
+def database_url() -> str:
+    """The URL of the database that the tests use, for a process that is started."""
+    at = connection.settings_dict
+    user = quote(str(at["USER"]), safe="") + (f":{quote(at['PASSWORD'], safe='')}" if at["PASSWORD"] else "")
+    port = f":{at['PORT']}" if at["PORT"] else ""
+    if str(at["HOST"]).startswith("/"):
+        return f"postgresql://{user}@{port}/{at['NAME']}?host={quote(at['HOST'])}"
+    return f"postgresql://{user}@{at['HOST']}{port}/{at['NAME']}"

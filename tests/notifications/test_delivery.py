@@ -1,0 +1,150 @@
+"""One notice at a time, to a real mail server."""
+
+from __future__ import annotations
+
+import datetime as dt
+import socket
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models.functions import Now
+
+from confirmhub.confirmations import ledger, outbox
+from confirmhub.confirmations.models import Confirmation, Notice
+from confirmhub.confirmations.principals import Principal
+from confirmhub.notifications import delivery
+from confirmhub.notifications.channels import Email
+from tests.notifications.smtp import Sink
+from tests.notifications.support import DELETE
+
+MINUTE = dt.timedelta(minutes=1)
+
+
+@pytest.fixture(autouse=True)
+def mailer(sink: Sink, settings: pytest.FixtureRequest) -> None:
+    settings.MAILERS = {"default": {"OPTIONS": {"host": "127.0.0.1", "port": sink.port, "timeout": 5}}}
+
+
+@pytest.fixture
+def asked(agent: Principal) -> Confirmation:
+    return ledger.request(requester=agent, action=DELETE)
+
+
+def attempt() -> Notice:
+    """Lease the one notice that is due, and deliver it."""
+    (leased,) = outbox.lease_notices(limit=10, lease=MINUTE)
+    delivery.deliver(notice_id=leased.id, channel=Email())
+    return Notice.objects.get(id=leased.id)
+
+
+def test_a_notice_is_sent_in_text_and_html(asked: Confirmation, sink: Sink) -> None:
+    notice = attempt()
+
+    mail = sink.next()
+    assert notice.sent_at is not None
+    assert mail["To"] == "alice@example.org"
+    assert mail["Auto-Submitted"] == "auto-generated"
+    assert [part.get_content_type() for part in mail.iter_parts()] == ["text/plain", "text/html"]
+    assert str(asked.id) in mail.get_body(("plain",)).get_content()
+
+
+def test_a_notice_that_was_sent_is_not_sent_again(asked: Confirmation, sink: Sink) -> None:
+    notice = attempt()
+
+    delivery.deliver(notice_id=notice.id, channel=Email())
+
+    sink.next()
+    assert sink.received.empty()
+
+
+def test_a_task_that_comes_after_its_lease_leaves_the_notice_to_the_next(
+    asked: Confirmation, sink: Sink
+) -> None:
+    (leased,) = outbox.lease_notices(limit=1, lease=MINUTE)
+    Notice.objects.update(lease_until=Now() - MINUTE)
+
+    delivery.deliver(notice_id=leased.id, channel=Email())
+
+    assert sink.received.empty()
+    assert Notice.objects.get().sent_at is None
+
+
+@pytest.mark.parametrize("address", ["", "nobody", "alice@example.org\nBcc: eve@example.net"])
+def test_a_person_without_a_usable_address_is_given_up_at_once(
+    asked: Confirmation, alice: User, sink: Sink, address: str
+) -> None:
+    User.objects.update(email=address)
+
+    notice = attempt()
+
+    assert notice.given_up_at is not None
+    assert notice.sent_at is None
+    assert sink.received.empty()
+
+
+def test_a_person_who_left_is_not_told(asked: Confirmation, alice: User, sink: Sink) -> None:
+    User.objects.update(is_active=False)
+
+    assert attempt().given_up_at is not None
+    assert sink.received.empty()
+
+
+def test_a_confirmation_that_was_settled_meanwhile_is_not_asked_for(
+    asked: Confirmation, agent: Principal, sink: Sink
+) -> None:
+    ledger.cancel(confirmation_id=asked.id, requester=agent)
+
+    assert attempt().given_up_at is not None
+    assert sink.received.empty()
+
+
+def test_an_address_that_is_refused_for_good_is_given_up_at_once(asked: Confirmation, sink: Sink) -> None:
+    sink.answers["alice@example.org"] = "550 no such user"
+
+    assert attempt().given_up_at is not None
+
+
+def test_an_address_that_is_refused_for_now_is_tried_again_later(asked: Confirmation, sink: Sink) -> None:
+    sink.answers["alice@example.org"] = "450 come back"
+
+    notice = attempt()
+
+    assert notice.given_up_at is None
+    assert notice.due_at > notice.created_at + delivery.FIRST_PAUSE
+    assert outbox.lease_notices(limit=10, lease=MINUTE) == []
+
+
+def test_a_mail_server_that_stays_away_is_given_up_in_the_end(
+    asked: Confirmation, settings: pytest.FixtureRequest
+) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+        settings.MAILERS = {"default": {"OPTIONS": {"host": "127.0.0.1", "port": port, "timeout": 5}}}
+        for _ in range(delivery.ATTEMPTS - 1):
+            assert attempt().given_up_at is None
+            Notice.objects.update(due_at=Now() - MINUTE)
+
+        assert attempt().given_up_at is not None
+
+
+def test_without_a_mail_server_a_notice_becomes_a_file(
+    asked: Confirmation, settings: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    backend = "django.core.mail.backends.filebased.EmailBackend"
+    settings.MAILERS = {"default": {"BACKEND": backend, "OPTIONS": {"file_path": str(tmp_path)}}}
+
+    assert attempt().sent_at is not None
+
+    (file,) = tmp_path.iterdir()
+    assert f"/confirm/{asked.id}" in file.read_text()
+
+
+def test_pauses_grow_up_to_a_limit() -> None:
+    pauses = [delivery.pause_after(attempts=attempts) for attempts in (0, 1, 2, 3, 8, 10_000)]
+
+    assert pauses == sorted(pauses)
+    assert pauses[1] == delivery.FIRST_PAUSE
+    assert pauses[3] == 4 * delivery.FIRST_PAUSE
+    assert pauses[-1] == delivery.LONGEST_PAUSE

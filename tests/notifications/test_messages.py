@@ -1,0 +1,115 @@
+"""What a message says, and what it must never say."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+
+from confirmhub.confirmations import ledger, queries
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.outbox import LeasedNotice
+from confirmhub.confirmations.principals import Principal
+from confirmhub.notifications import messages
+
+pytestmark = pytest.mark.django_db
+
+LIE = "All is well.\r\nBcc: everyone@example.net\r\n\r\nhttps://evil.example/approve"
+
+
+def ask(subject: User, *, arguments: dict[str, str], summary: str = "") -> Confirmation:
+    requester = Principal(client_id="agent-1", subject=str(subject.pk))
+    action = Action(audience="http://localhost:8000/mcp", name="delete_file", arguments={**arguments})
+    asked = ledger.request(requester=requester, action=action, summary=summary)
+    return queries.get_for_requester(confirmation_id=asked.id, requester=requester)
+
+
+def compose(confirmation: Confirmation, *, to: User, kind: str = "asked") -> messages.Message:
+    notice = LeasedNotice(7, kind, confirmation.id, to.pk, 1)
+    return messages.compose(notice=notice, confirmation=confirmation, recipient=to)
+
+
+@pytest.fixture
+def alice() -> User:
+    return User.objects.create_user("alice", "alice@example.org")
+
+
+@pytest.fixture
+def bob() -> User:
+    return User.objects.create_user("bob", "bob@example.org")
+
+
+def test_a_message_links_to_the_page_and_carries_nothing_else_in_the_link(alice: User) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/plan.txt"})
+
+    message = compose(confirmation, to=alice)
+
+    link = f"http://localhost:8000/confirm/{confirmation.id}"
+    assert link in message.text.splitlines()
+    assert f'<a href="{link}">{link}</a>' in message.html
+    assert message.html.count("href") == 1
+
+
+def test_a_message_tells_the_one_who_asked_from_the_one_who_reads(alice: User, bob: User) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/plan.txt"})
+
+    message = compose(confirmation, to=bob)
+
+    assert "On behalf of: alice" in message.text.splitlines()
+    assert "signed in as bob:" in message.text
+
+
+def test_a_message_says_until_when_with_the_time_zone(alice: User) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/plan.txt"})
+
+    message = compose(confirmation, to=alice)
+
+    assert f"Decide by: {confirmation.decide_by:%Y-%m-%d %H:%M:%S} UTC" in message.text.splitlines()
+
+
+def test_what_the_agent_wrote_is_in_no_part_of_a_message(alice: User) -> None:
+    confirmation = ask(alice, arguments={"path": LIE, "password": "hunter2"}, summary=LIE)
+
+    message = compose(confirmation, to=alice)
+
+    for part in (message.subject, message.text, message.html):
+        assert "evil.example" not in part
+        assert "hunter2" not in part
+
+
+def test_a_subject_is_our_words_and_the_check_digits(alice: User) -> None:
+    confirmation = ask(alice, arguments={"path": LIE}, summary=LIE)
+
+    message = compose(confirmation, to=alice)
+
+    digits = bytes(confirmation.view_digest).hex()[:8]
+    assert message.subject == f"confirmhub: A confirmation waits for your decision ({digits})"
+
+
+def test_a_hostile_name_is_shown_as_on_every_page(bob: User) -> None:
+    mallory = User.objects.create_user("mal\u202elory<b>", "mallory@example.org")
+    confirmation = ask(mallory, arguments={"path": "/srv/plan.txt"})
+
+    message = compose(confirmation, to=bob)
+
+    assert "On behalf of: mal⟨U+202E⟩lory<b>" in message.text.splitlines()
+    assert "mal⟨U+202E⟩lory&lt;b&gt;" in message.html
+
+
+def test_a_repeated_message_has_the_same_identity(alice: User) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/plan.txt"})
+
+    assert compose(confirmation, to=alice).id == compose(confirmation, to=alice).id
+    assert compose(confirmation, to=alice).id == f"<{confirmation.id}.7@localhost>"
+
+
+def test_a_settled_confirmation_is_told_by_its_status(alice: User) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/plan.txt"})
+    requester = Principal(client_id="agent-1", subject=str(alice.pk))
+    ledger.cancel(confirmation_id=confirmation.id, requester=requester)
+    settled = queries.get_for_requester(confirmation_id=confirmation.id, requester=requester)
+
+    message = compose(settled, to=alice, kind="settled")
+
+    assert "A confirmation was withdrawn" in message.subject
+    assert "decide, signed in" not in message.text

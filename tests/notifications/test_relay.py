@@ -1,0 +1,133 @@
+"""The relay as a thread, with a list in the broker's place."""
+
+from __future__ import annotations
+
+import datetime as dt
+import queue
+import threading
+from collections.abc import Iterator
+
+import pytest
+from django.db import connection
+from django.db.models.functions import Now
+
+from confirmhub.confirmations import ledger, outbox
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Chore, Notice
+from confirmhub.confirmations.principals import Principal
+from confirmhub.notifications import relay as relays
+from confirmhub.notifications.tasks import DELIVER, EXPIRE_DUE
+from tests.notifications.smtp import SOON
+from tests.notifications.support import DELETE, eventually
+
+type Sent = queue.Queue[tuple[str, dict[str, int]]]
+
+
+@pytest.fixture
+def sent(transactional_db: None) -> Iterator[Sent]:
+    """What a running relay sends."""
+    sent: Sent = queue.Queue()
+    relay = relays.Relay(send=lambda task, kwargs: sent.put((task, kwargs)), pulse=lambda: None)
+    thread = threading.Thread(target=relay.run)
+    thread.start()
+    yield sent
+    relay.stop()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+
+
+def ask(agent: Principal, number: int) -> None:
+    arguments = {"path": f"/srv/{number}"}
+    action = Action(audience=DELETE.audience, name=DELETE.name, arguments=arguments)
+    ledger.request(requester=agent, action=action)
+
+
+def test_a_committed_notice_is_sent_on_once(agent: Principal, sent: Sent) -> None:
+    ask(agent, 1)
+
+    task, kwargs = sent.get(timeout=SOON)
+    assert task == DELIVER
+    assert [notice.id for notice in outbox.find_leased(notice_ids=kwargs.values())] == [kwargs["notice_id"]]
+    with pytest.raises(queue.Empty):
+        sent.get(timeout=1.5)  # longer than the poll
+
+
+def test_the_relay_outlives_its_connections(agent: Principal, sent: Sent) -> None:
+    """As after a restart of Postgres: every other connection to this database is cut."""
+    ask(agent, 1)
+    sent.get(timeout=SOON)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        assert cursor.fetchone() == (2,)
+
+    ask(agent, 2)
+
+    assert sent.get(timeout=SOON)[0] == DELIVER
+
+
+def test_a_broker_that_fails_costs_a_notice_its_lease_and_no_more(agent: Principal) -> None:
+    calls: queue.Queue[int] = queue.Queue()
+
+    def refuse(task: str, kwargs: dict[str, int]) -> None:
+        calls.put(kwargs["notice_id"])
+        raise OSError("no broker")
+
+    relay = relays.Relay(send=refuse, pulse=lambda: None)
+    thread = threading.Thread(target=relay.run)
+    thread.start()
+    try:
+        ask(agent, 1)
+        first = calls.get(timeout=SOON)
+        expire_leases()
+        assert calls.get(timeout=SOON) == first
+    finally:
+        relay.stop()
+        thread.join(timeout=5)
+    assert not thread.is_alive()
+
+
+def test_no_more_notices_are_leased_than_can_be_sent_within_a_lease(agent: Principal, sent: Sent) -> None:
+    for number in range(relays.AT_ONCE + 3):
+        ask(agent, number)
+    first = [sent.get(timeout=SOON)[1]["notice_id"] for _ in range(relays.AT_ONCE)]
+    with pytest.raises(queue.Empty):
+        sent.get(timeout=0.5)
+
+    for notice_id in first[:3]:
+        outbox.mark_sent(notice_id=notice_id)
+
+    assert len({sent.get(timeout=SOON)[1]["notice_id"] for _ in range(3)} - set(first)) == 3
+
+
+def test_ticks_that_queued_up_are_run_once(transactional_db: None) -> None:
+    for slot in (1, 2, 3):
+        outbox.enqueue_chore(task=EXPIRE_DUE, slot=slot)
+    outbox.enqueue_chore(task="of.another.version", slot=1)
+    sent: list[tuple[str, dict[str, int]]] = []
+
+    relays.Relay(send=lambda task, kwargs: sent.append((task, kwargs)), pulse=lambda: None).forward()
+
+    newest = Chore.objects.get(task=EXPIRE_DUE, slot=3)
+    assert sent == [(EXPIRE_DUE, {"chore_id": newest.id})]
+    assert list(Chore.objects.filter(done_at=None)) == [newest]
+
+
+def test_the_pulse_is_felt_while_the_relay_runs(transactional_db: None) -> None:
+    felt = threading.Event()
+    relay = relays.Relay(send=lambda *_: None, pulse=felt.set)
+    thread = threading.Thread(target=relay.run)
+    thread.start()
+
+    assert felt.wait(SOON)
+
+    relay.stop()
+    thread.join(timeout=5)
+    assert not thread.is_alive()
+
+
+def expire_leases() -> None:
+    leased = Notice.objects.exclude(lease_until=None)
+    eventually(lambda: leased.update(lease_until=Now() - dt.timedelta(minutes=1)) == 1)
