@@ -1,0 +1,1 @@
+"""JSON over HTTP, for services and executors that do not speak MCP."""

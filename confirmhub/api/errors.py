@@ -1,0 +1,107 @@
+"""The one place where a refusal becomes an HTTP answer: problem details (RFC 9457)."""
+
+from __future__ import annotations
+
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from django.http import Http404
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from confirmhub.api import auth
+from confirmhub.confirmations import errors
+
+logger = logging.getLogger(__name__)
+
+STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
+    errors.InvalidAction: HTTPStatus.BAD_REQUEST,
+    errors.PolicyDenies: HTTPStatus.FORBIDDEN,
+    errors.NotApprover: HTTPStatus.FORBIDDEN,
+    errors.NotFound: HTTPStatus.NOT_FOUND,
+    errors.Pending: HTTPStatus.CONFLICT,
+    errors.Denied: HTTPStatus.CONFLICT,
+    errors.Expired: HTTPStatus.CONFLICT,
+    errors.Revoked: HTTPStatus.CONFLICT,
+    errors.Cancelled: HTTPStatus.CONFLICT,
+    errors.AlreadyRedeemed: HTTPStatus.CONFLICT,
+    errors.AlreadyDecided: HTTPStatus.CONFLICT,
+    errors.AlreadyReported: HTTPStatus.CONFLICT,
+    errors.ActionDiffers: HTTPStatus.CONFLICT,
+    errors.TargetChanged: HTTPStatus.CONFLICT,
+    errors.ViewChanged: HTTPStatus.CONFLICT,
+    errors.TooManyOpen: HTTPStatus.TOO_MANY_REQUESTS,
+    errors.Busy: HTTPStatus.SERVICE_UNAVAILABLE,
+}
+
+# RFC 6750 section 3.1: the error's code, and none where no token was sent.
+CHALLENGES: dict[type[Exception], tuple[HTTPStatus, str, str]] = {
+    exceptions.NotAuthenticated: (
+        HTTPStatus.UNAUTHORIZED,
+        "",
+        "Send an access token in the Authorization header.",
+    ),
+    exceptions.AuthenticationFailed: (
+        HTTPStatus.UNAUTHORIZED,
+        "invalid_token",
+        "The access token is unknown, expired, or not for this service.",
+    ),
+    exceptions.PermissionDenied: (
+        HTTPStatus.FORBIDDEN,
+        "insufficient_scope",
+        "The access token does not allow this.",
+    ),
+}
+
+
+def handle(exc: Exception, context: dict[str, Any]) -> Response:
+    """Answer any exception of a view. Django REST framework's EXCEPTION_HANDLER."""
+    if isinstance(exc, errors.ConfirmationError):
+        return _refusal(exc)
+    if isinstance(exc, Http404):
+        return _refusal(errors.NotFound())
+    if type(exc) in CHALLENGES:
+        return _challenge(*CHALLENGES[type(exc)], scope=auth.scope_of(context.get("view")))
+    if isinstance(exc, exceptions.APIException):
+        status = HTTPStatus(exc.status_code)
+        return problem(code=str(exc.default_code), title=status.phrase, status=status)
+    logger.error("a request failed", exc_info=exc)
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+    return problem(code="error", title=status.phrase, status=status)
+
+
+def problem(
+    *,
+    code: str,
+    title: str,
+    status: HTTPStatus,
+    headers: dict[str, str] | None = None,
+    **members: object,
+) -> Response:
+    """One problem. `code` names it for programs and stays what it is; the rest is for people."""
+    body = {"type": f"urn:confirmhub:{code}", "title": title, "status": int(status), **members}
+    return Response(body, status=status, headers=headers, content_type="application/problem+json")
+
+
+def _refusal(exc: errors.ConfirmationError) -> Response:
+    title = type(exc).__doc__ or exc.code
+    members: dict[str, object] = {"detail": str(exc)} if str(exc) != title else {}
+    headers = {}
+    match exc:
+        case errors.Pending() | errors.TooManyOpen() | errors.Busy():
+            headers["Retry-After"] = str(exc.retry_after)
+        case errors.Denied() | errors.Revoked():
+            members["reason"] = exc.reason
+        case errors.AlreadyRedeemed():
+            members["redeemed_at"] = exc.redeemed_at
+    return problem(code=exc.code, title=title, status=STATUS[type(exc)], headers=headers, **members)
+
+
+def _challenge(status: HTTPStatus, error: str, title: str, *, scope: str) -> Response:
+    return problem(
+        code=error or "unauthenticated",
+        title=title,
+        status=status,
+        headers={"WWW-Authenticate": auth.challenge(error=error, scope=scope)},
+    )
