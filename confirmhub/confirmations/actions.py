@@ -115,7 +115,7 @@ class Action:
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
             raise InvalidAction(
-                "The action's name must begin with a letter; up to 100 letters, digits and _ . : / - may stand in it"
+                "An action's name is a letter and up to 99 letters, digits and _ . : / - after it."
             )
         if not _is_resource(self.audience):
             raise InvalidAction("The audience must be an absolute http or https URL without a fragment.")

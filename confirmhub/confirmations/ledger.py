@@ -6,6 +6,7 @@ the change is committed, or joined where the docstring says so. Time is Postgres
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import uuid
@@ -312,9 +313,9 @@ def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> Non
     if before is not None and before.result != result:
         raise errors.AlreadyReported
     if before is None:
-        kept = detail if len(detail) <= MAX_DETAIL else display.short(detail, MAX_DETAIL)
+        kept = _cut(detail)
         Outcome.objects.create(confirmation_id=receipt.confirmation_id, result=result, detail=kept)
-        rows.log(receipt.confirmation_id, str(result), actor="executor", detail=kept)
+        rows.log(receipt.confirmation_id, result, actor="executor", detail=kept)
 
 
 @rows.refused_when_busy
@@ -327,3 +328,11 @@ def expire_due(*, limit: int) -> int:
     overdue = Confirmation.objects.filter(rows.OVERDUE).order_by("id")
     locked = overdue.select_for_update(no_key=True, skip_locked=True).values_list("id", flat=True)
     return rows.expire(list(locked[:limit]))
+
+
+def _cut(detail: str) -> str:
+    """The execution is over, so its report must not fail for its length; the cut says what it hides."""
+    if len(detail) <= MAX_DETAIL:
+        return detail
+    digest = hashlib.sha256(detail.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{detail[: MAX_DETAIL - 60]} ... {len(detail) - MAX_DETAIL + 60} more, sha256 {digest}"

@@ -153,7 +153,7 @@ class Decision(models.Model):
     verdict = models.CharField(max_length=7, choices=_known(Verdict))
     reason = ExactTextField(blank=True)
     view_digest = models.BinaryField()
-    renderer = models.CharField(max_length=40)
+    renderer = models.CharField(max_length=100)
     decided_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -87,7 +87,7 @@ def list_for_operator() -> QuerySet[Confirmation]:
 
 
 def log_is_intact(*, confirmation_id: uuid.UUID) -> bool:
-    """Whether the log of this confirmation is whole: no line changed, missing or added behind the ledger's back."""
+    """Whether the log of this confirmation is whole: no line changed, missing or added."""
     found = rows.execute(CHAIN, [confirmation_id, confirmation_id])
     return bool(found and found[0][0])
 

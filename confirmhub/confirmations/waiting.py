@@ -20,6 +20,7 @@ from confirmhub.confirmations.dsn import conninfo
 from confirmhub.confirmations.states import Status
 
 CHANNEL = "confirmhub_settled"
+APPLICATION = "confirmhub waiting"  # its connections' name in pg_stat_activity
 POLL = 2.0  # seconds between looks at all who wait
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
 
@@ -135,7 +136,9 @@ async def _connected(work: Callable[[Connection], Awaitable[None]]) -> None:
     """Work on a connection, and on a new one each time the last is lost."""
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(conninfo(), autocommit=True) as connection:
+            async with await psycopg.AsyncConnection.connect(
+                conninfo(), autocommit=True, application_name=APPLICATION
+            ) as connection:
                 await work(connection)
         except psycopg.OperationalError as exc:
             logger.warning("lost the database while waiting, trying again: %s", exc)

@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
                 ),
                 ("reason", confirmhub.confirmations.fields.ExactTextField(blank=True)),
                 ("view_digest", models.BinaryField()),
-                ("renderer", models.CharField(max_length=40)),
+                ("renderer", models.CharField(max_length=100)),
                 (
                     "decided_at",
                     models.DateTimeField(db_default=django.db.models.functions.datetime.Now()),

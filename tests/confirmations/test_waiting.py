@@ -1,0 +1,139 @@
+"""Waiting for a decision: woken at once, awake again after a lost connection, and never left hanging."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import uuid
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+
+import anyio.to_thread
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models.functions import Now
+
+from confirmhub.confirmations import ledger, waiting
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Status, Verdict
+from tests.confirmations.clock import make_overdue
+from tests.factories import TRANSFER, decide, make_approved, make_pending
+
+pytestmark = pytest.mark.django_db(transaction=True)
+LONG = dt.timedelta(seconds=30)
+
+
+def run(scenario: Callable[[], Coroutine[None, None, None]]) -> None:
+    async def listening() -> None:
+        async with waiting.listening():
+            await scenario()
+
+    asyncio.run(asyncio.wait_for(listening(), 20))
+
+
+async def in_thread(call: Callable[[], object]) -> None:
+    def closing() -> None:
+        try:
+            call()
+        finally:
+            connection.close()
+
+    await anyio.to_thread.run_sync(closing)
+
+
+async def wait_until_asked(confirmation_id: uuid.UUID) -> None:
+    """Until the first look at the row is over, so that a later wake can only come from the channel."""
+    assert waiting._current is not None
+    while (  # noqa: ASYNC110 - gives way, and waits for no time to pass
+        confirmation_id in waiting._current.unread or confirmation_id not in waiting._current.waiting
+    ):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_waiter_is_woken_by_the_decision(
+    agent: Principal, alice: User, verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "POLL", 3600.0)  # the channel must do it
+    pending = make_pending(agent)
+
+    async def scenario() -> None:
+        waiters = [asyncio.create_task(waiting.settled(pending.id, within=LONG)) for _ in range(50)]
+        await wait_until_asked(pending.id)
+        await in_thread(lambda: decide(pending, alice, verdict))
+        assert set(await asyncio.gather(*waiters)) == {
+            Status.APPROVED if verdict is Verdict.APPROVE else Status.DENIED
+        }
+
+    run(scenario)
+
+
+def test_what_is_settled_already_is_answered_at_once(agent: Principal, alice: User) -> None:
+    approved = make_approved(agent, alice)
+    late = make_pending(agent, action=replace(TRANSFER, name="late"))
+    make_overdue(late, decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
+
+    async def scenario() -> None:
+        assert await waiting.settled(approved.id, within=LONG) is Status.APPROVED
+        assert await waiting.settled(late.id, within=LONG) is Status.EXPIRED
+        assert await waiting.settled(uuid.uuid4(), within=LONG) is Status.EXPIRED
+
+    run(scenario)
+
+
+def test_a_waiter_whose_time_is_up_gets_pending_and_leaves_nothing_behind(agent: Principal) -> None:
+    pending = make_pending(agent)
+
+    async def scenario() -> None:
+        assert await waiting.settled(pending.id, within=dt.timedelta(seconds=0.05)) is Status.PENDING
+        assert waiting._current is not None
+        assert waiting._current.waiting == {}
+
+    run(scenario)
+
+
+def test_a_waiter_survives_a_lost_connection(
+    agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "RECONNECT", 0.05)
+    monkeypatch.setattr(waiting, "POLL", 0.1)
+    pending = make_pending(agent)
+
+    def cut_and_decide() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = %s",
+                [waiting.APPLICATION],
+            )
+            assert len(cursor.fetchall()) == 2
+        decide(pending, alice)
+
+    async def scenario() -> None:
+        waiter = asyncio.create_task(waiting.settled(pending.id, within=LONG))
+        await wait_until_asked(pending.id)
+        await in_thread(cut_and_decide)
+        assert await waiter is Status.APPROVED
+
+    run(scenario)
+
+
+def test_a_cancelled_waiter_leaves_the_others_waiting(agent: Principal, alice: User) -> None:
+    pending = make_pending(agent)
+
+    async def scenario() -> None:
+        gone = asyncio.create_task(waiting.settled(pending.id, within=LONG))
+        stays = asyncio.create_task(waiting.settled(pending.id, within=LONG))
+        await wait_until_asked(pending.id)
+        gone.cancel()
+        await in_thread(lambda: ledger.cancel(confirmation_id=pending.id, requester=agent))
+        assert await stays is Status.CANCELLED
+        assert gone.cancelled()
+
+    run(scenario)
+
+
+def test_waiting_outside_of_the_lifespan_is_an_error_and_not_a_hang() -> None:
+    with pytest.raises(RuntimeError, match="lifespan"):
+        asyncio.run(waiting.settled(uuid.uuid4(), within=LONG))

@@ -1,0 +1,92 @@
+"""Fixtures for every test: a throw-away Postgres, people, and a principal that acts for one of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import settings as hypothesis
+
+ROOT = Path(__file__).resolve().parent.parent
+
+hypothesis.register_profile("default", max_examples=500, deadline=None)
+hypothesis.register_profile("long", max_examples=20_000, deadline=None)
+hypothesis.load_profile("default")
+
+_cluster = contextlib.ExitStack()
+
+
+def _provide_environment() -> None:
+    """Set what the settings read, before anything reads them.
+
+    One Postgres a run, which the processes of xdist share: the first process starts it and migrates a
+    database that every test database is then copied from.
+    """
+    os.environ["DJANGO_SETTINGS_MODULE"] = "confirmhub.settings"
+    for name in ("SECRET_KEY", "SEALING_KEYS", "TOKEN_KEY"):
+        os.environ.setdefault(name, secrets.token_hex(32))
+    for name in ("FILE_ROOTS", "PUBLIC_URL", "EMAIL_FILE_PATH"):
+        os.environ.pop(name, None)
+    if "DATABASE_URL" in os.environ:
+        return
+    from confirmhub.ops.postgres import temporary
+
+    os.environ["DATABASE_URL"] = _cluster.enter_context(temporary())
+    subprocess.run(
+        [sys.executable, "manage.py", "migrate", "--verbosity", "0"], cwd=ROOT, check=True, timeout=120
+    )
+    os.environ["CONFIRMHUB_TEST_TEMPLATE"] = "yes"
+
+
+def _adapt_settings() -> None:
+    from django.conf import settings
+
+    settings.PASSWORD_HASHERS = [
+        "django.contrib.auth.hashers.MD5PasswordHasher"
+    ]  # slow ones are slow on purpose
+    settings.STORAGES = settings.STORAGES | {
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    }
+    if "CONFIRMHUB_TEST_TEMPLATE" in os.environ:
+        database = settings.DATABASES["default"]
+        database["TEST"] = {"TEMPLATE": database["NAME"]}
+
+
+_provide_environment()
+_adapt_settings()
+
+import django  # noqa: E402
+
+django.setup()
+
+from django.contrib.auth.models import User  # noqa: E402
+
+from confirmhub.confirmations.principals import Principal  # noqa: E402
+from tests.factories import make_user, principal_for  # noqa: E402
+
+
+def pytest_unconfigure() -> None:
+    _cluster.close()
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    """The person whom `agent` acts for."""
+    return make_user("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    """Somebody else, who has nothing to say about it."""
+    return make_user("bob")
+
+
+@pytest.fixture
+def agent(alice: User) -> Principal:
+    """An OAuth client that acts for alice."""
+    return principal_for(alice)

@@ -1,0 +1,34 @@
+"""What confirmhub promises, each with where the promise comes from.
+
+A test that proves one says so with `@proves("...")`; test_ground_rules.py holds the list and the tests to
+each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+INVARIANTS = {
+    "redeem:once": "Two redemptions of one confirmation never both succeed. (MCP 2026-07-28, MRTR)",
+    "redeem:exact": "A yes to one action redeems no other. (ours; PSD2 RTS art. 5)",
+    "redeem:own": "Only the principal who asked redeems. (MCP 2026-07-28, elicitation)",
+    "redeem:in-time": "Nothing is redeemed after its deadline, whether or not a sweeper ran. (ours)",
+    "redeem:durable": "What is redeemed is committed before anything acts on it. (ours)",
+    "redeem:replay": "A lost answer is no second effect: the same key gets the same receipt. (ours)",
+    "decide:own": "Nobody but the acting user decides, and to others it does not exist. (MCP, elicitation)",
+    "decide:seen": "A decision counts for what was on the screen alone. (consent, J3a)",
+    "log:append-only": "An event is never changed or removed. (ours)",
+    "log:chained": "Each event holds the hash of the one before. (ours)",
+    "rows:asked-is-fixed": "What was asked never changes, whoever writes. (ours)",
+    "rows:edges": "No row moves but along the edges, whoever writes. (ours)",
+}
+
+
+def proves[F: Callable[..., object]](name: str) -> Callable[[F], F]:
+    """Mark a test as proof of an invariant.
+
+    Raises:
+        KeyError: There is no such invariant.
+    """
+    INVARIANTS[name]
+    return lambda test: test
