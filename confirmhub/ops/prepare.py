@@ -6,16 +6,13 @@ as one JSON object to the descriptor FD.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import secrets
 import sys
-from pathlib import Path
 
 import django
 import psycopg
-from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection, transaction
@@ -24,7 +21,6 @@ from confirmhub.ops import roles
 from confirmhub.ops.screen import ADMINISTRATOR
 
 LOCK = 0x636F6E66  # "conf": so that two that start on one database migrate one after the other
-STAMP = ".collected"
 
 
 def main() -> None:
@@ -38,7 +34,7 @@ def main() -> None:
         guard.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         call_command("migrate", interactive=False, verbosity=1)
         roles.grant(owner_url=owner_url, service=os.environ["CONFIRMHUB_SERVICE_ROLE"])
-        _collect_static()
+        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
         password = _make_administrator()
     with os.fdopen(report_to, "w", encoding="utf-8") as report:
         json.dump({"administrator": ADMINISTRATOR, "password": password}, report)
@@ -52,23 +48,6 @@ def _make_administrator() -> str | None:
         password = secrets.token_urlsafe(12)
         get_user_model().objects.create_superuser(ADMINISTRATOR, password=password)
     return password
-
-
-def _collect_static() -> None:
-    stamp = Path(settings.STATIC_ROOT, STAMP)
-    wanted = _fingerprint()
-    if not stamp.exists() or stamp.read_text(encoding="ascii") != wanted:
-        call_command("collectstatic", interactive=False, clear=True, verbosity=0)
-        stamp.write_text(wanted, encoding="ascii")
-
-
-def _fingerprint() -> str:
-    """Return a digest that changes with the static files: our own, and the packages' versions."""
-    digest = hashlib.sha256((settings.BASE_DIR / "requirements.txt").read_bytes())
-    for path in sorted(settings.BASE_DIR.glob("confirmhub/*/static/**/*")):
-        if path.is_file():
-            digest.update(f"{path.name}\n".encode() + path.read_bytes())
-    return digest.hexdigest()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import NoReturn
 
-from confirmhub.ops import environment, processes, screen, state
+import psycopg
+
+from confirmhub.ops import environment, prepared, processes, screen, state
 from confirmhub.ops.environment import ROOT, Database
 from confirmhub.ops.errors import CannotStart
 from confirmhub.ops.postgres import Cluster
@@ -41,16 +43,23 @@ def up(*, host: str, port: int) -> None:
 
 def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:
     url = f"http://localhost:{port}"
-    given = environment.given_database()
-    cluster = None if given else Cluster(home.cluster, log=home.logs / "postgres.log")
+    cluster = None
+    if (database := environment.given_database()) is None:
+        cluster = Cluster(home.cluster, log=home.logs / "postgres.log")
+        database = environment.embedded_database(cluster)
     service = Supervisor(children=[], env={}, cluster=cluster, say=say)
     password: str | None = None
     shown = False
     try:
         if cluster:
             cluster.start()
-        database = given or environment.embedded_database(cluster)  # type: ignore[arg-type]
-        password = _prepare(home, database, public_url=url)
+        else:
+            psycopg.connect(database.owner_url, connect_timeout=10).close()
+        if not prepared.is_current(home, database):
+            password = _prepare(home, database, public_url=url)
+            prepared.remember(home, database)
+        if cluster:
+            prepared.forget_heartbeats(database)
         service.env = environment.for_service(home, database_url=database.service_url, public_url=url)
         service.children = _children(home, sockets)
         service.run_until(lambda: _healthy(port), within=READY_WITHIN)
@@ -60,9 +69,11 @@ def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:
         service.run()
     except KeyboardInterrupt:
         say("stopping")
+    except psycopg.Error as exc:
+        raise CannotStart(f"The database cannot be used: {' '.join(str(exc).split())}") from exc
     finally:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
+            signal.signal(number, signal.SIG_IGN)  # an impatient second Ctrl-C must not leave half of it
         if password and not shown:
             # It is kept nowhere, so it would be lost.
             say(screen.sign_in(password))
@@ -191,7 +202,9 @@ def ending_by_signal() -> Iterator[None]:
         raise KeyboardInterrupt
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, interrupt)
+        # Under nohup the end of the terminal is to change nothing.
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, interrupt)
     yield
 
 
