@@ -56,9 +56,7 @@ def property_values(name: str) -> Iterator[tuple[range, str]]:
 
 def members(name: str, *values: str) -> frozenset[int]:
     """The code points that have one of the values in a UCD file."""
-    return frozenset(
-        code for codes, value in property_values(name) if value in values for code in codes
-    )
+    return frozenset(code for codes, value in property_values(name) if value in values for code in codes)
 
 
 def ranges(codes: Iterable[int]) -> list[tuple[int, int]]:
@@ -75,8 +73,7 @@ def ranges(codes: Iterable[int]) -> list[tuple[int, int]]:
 def written(codes: Iterable[int]) -> str:
     """Inclusive ranges as text: `A B-C ...`, in hex."""
     return " ".join(
-        f"{first:04X}" if first == last else f"{first:04X}-{last:04X}"
-        for first, last in ranges(codes)
+        f"{first:04X}" if first == last else f"{first:04X}-{last:04X}" for first, last in ranges(codes)
     )
 
 
@@ -108,9 +105,7 @@ def module(purpose: str, *constants: str) -> str:
 
 
 GENERAL_CATEGORY = {
-    code: value
-    for codes, value in property_values("extracted/DerivedGeneralCategory.txt")
-    for code in codes
+    code: value for codes, value in property_values("extracted/DerivedGeneralCategory.txt") for code in codes
 }
 
 
@@ -172,11 +167,7 @@ def emoji() -> str:
     set of strings, one digit a place (0 = none). A few such sets serve all shapes.
     """
     listed = [row[0] for row in fields("emoji/emoji-zwj-sequences.txt")]
-    listed += [
-        row[0]
-        for row in fields("emoji/emoji-sequences.txt")
-        if row[1] == "RGI_Emoji_Tag_Sequence"
-    ]
+    listed += [row[0] for row in fields("emoji/emoji-sequences.txt") if row[1] == "RGI_Emoji_Tag_Sequence"]
     toned: dict[str, set[str]] = defaultdict(set)
     for row in listed:
         codes = [code for item in row.split() if (code := int(item, 16)) != VARIATION_SELECTOR_16]
@@ -206,22 +197,14 @@ def emoji() -> str:
 
 def script_sets() -> dict[int, tuple[str, ...]]:
     """Script_Extensions, as full names; nothing for Common and Inherited."""
-    names = {
-        row[1]: row[2].replace("_", " ")
-        for row in fields("PropertyValueAliases.txt")
-        if row[0] == "sc"
-    }
+    names = {row[1]: row[2].replace("_", " ") for row in fields("PropertyValueAliases.txt") if row[0] == "sc"}
     found = {
-        code: (value.replace("_", " "),)
-        for codes, value in property_values("Scripts.txt")
-        for code in codes
+        code: (value.replace("_", " "),) for codes, value in property_values("Scripts.txt") for code in codes
     }
     for codes, value in property_values("ScriptExtensions.txt"):
         extension = tuple(sorted(names[short] for short in value.split()))
         found.update(dict.fromkeys(codes, extension))
-    return {
-        code: value for code, value in found.items() if value not in {("Common",), ("Inherited",)}
-    }
+    return {code: value for code, value in found.items() if value not in {("Common",), ("Inherited",)}}
 
 
 def scripts() -> str:
@@ -241,9 +224,7 @@ def scripts() -> str:
 def skeleton_of() -> Callable[[str], str]:
     prototypes = {
         source: "".join(map(chr, target))
-        for source, target in zip(
-            glyphguard.CONFUSABLE_SOURCES, glyphguard.CONFUSABLE_TARGETS, strict=True
-        )
+        for source, target in zip(glyphguard.CONFUSABLE_SOURCES, glyphguard.CONFUSABLE_TARGETS, strict=True)
     }
 
     def skeleton(char: str) -> str:
@@ -297,7 +278,7 @@ def main() -> int:
             stale.append(path.name)
             if not check:
                 path.write_text(text, encoding="utf-8")
-    print("differs:" if check else "written:", ", ".join(stale) or "nothing")
+    sys.stdout.write(f"{'differs' if check else 'written'}: {', '.join(stale) or 'nothing'}\n")
     return 1 if check and stale else 0
 
 

@@ -1,0 +1,21 @@
+"""One thing at one place of a value that a flag may tell of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+type Level = Literal["info", "warn"]
+
+
+@dataclass(frozen=True, slots=True)
+class Find:
+    code: str
+    level: Level
+    at: int
+    """The index of its first character in the value."""
+
+    what: str
+    """Its description: ASCII and bounded."""
+
+    count: int = 1

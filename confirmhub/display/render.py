@@ -1,0 +1,132 @@
+"""Untrusted text, made fit for a person to decide on.
+
+Nothing is deleted, replaced or normalized. What has no sign of its own is shown as a token in
+brackets that no text can spell, so that two values never look alike because of what is hidden,
+and `unshow` gets the value back.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from confirmhub.display.flags import Flag, find_flags
+from confirmhub.display.graphemes import divides
+from confirmhub.display.names import named
+from confirmhub.display.properties import CONFUSABLES_VERSION, UNICODE_VERSION
+from confirmhub.display.spans import CLOSE, OPEN, TIMES, Span, spans, token
+
+VERSION = f"display 1, Unicode {UNICODE_VERSION}, confusables {CONFUSABLES_VERSION}"
+"""What decides how values are shown. Part of the digest of what a person saw, so a change of
+any text or flag must change it."""
+
+EMPTY = f"{OPEN}empty{CLOSE}"
+
+_TOKEN = re.compile(
+    rf"{OPEN}(?:U\+(?P<code>[0-9A-F]{{4,6}})(?:{TIMES}(?P<count>[1-9][0-9]{{0,6}}))?|empty){CLOSE}"
+)
+# Where the parts of paths, URLs, addresses, commands and lists meet.
+_SEPARATOR = re.compile(r"([/\\:.@?&=#,; ]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Text to show in one style."""
+
+    text: str
+    title: str | None = None
+    """Set for tokens only, which must look like nothing a value can hold: what it stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A value as it is shown."""
+
+    parts: tuple[Part, ...]
+    flags: tuple[Flag, ...]
+
+    @property
+    def text(self) -> str:
+        """The text projection."""
+        return "".join(part.text for part in self.parts)
+
+    @property
+    def pieces(self) -> tuple[tuple[Part, ...], ...]:
+        """The parts, grouped for values with a structure, such as paths and commands.
+
+        Each piece, be it a name or the separators between two, is to be isolated from its
+        neighbours (`<bdi>`), so that names written from right to left do not change places.
+        """
+        return tuple(_pieces(self.parts))
+
+
+def text(value: str) -> str:
+    """The value on one line, as everywhere where there is only text."""
+    return "".join(part.text for part in _parts(value, spans(value)))
+
+
+def show(value: str) -> Shown:
+    """The value on one line, with what a page needs to tell more about it."""
+    pieces = list(spans(value))
+    return Shown(tuple(_parts(value, pieces)), find_flags(value, pieces))
+
+
+def lines(value: str) -> tuple[Shown, ...]:
+    """The lines of a longer value, to be numbered. Only LF divides lines."""
+    return tuple(show(line) for line in value.split("\n"))
+
+
+def unshow(projection: str) -> str:
+    """The value that `text` made the projection of.
+
+    Raises:
+        ValueError: It is no projection. So is what `short` has cut.
+    """
+    value = _TOKEN.sub(_meant, projection)
+    if text(value) != projection:
+        raise ValueError("This is not the text projection of any value.")
+    return value
+
+
+def _parts(value: str, pieces: Iterable[Span]) -> Iterator[Part]:
+    if not value:
+        yield Part(EMPTY, "text of no characters")
+    for start, stop, escaped in pieces:
+        if escaped:
+            char, count = value[start], stop - start
+            times = f", {count} times" if count > 1 else ""
+            yield Part(token(char, count), named(char) + times)
+        else:
+            yield Part(value[start:stop])
+
+
+def _meant(match: re.Match[str]) -> str:
+    if match["code"] is None:
+        return ""
+    code = int(match["code"], 16)
+    if code > sys.maxunicode:
+        raise ValueError("A token names no code point.")
+    return chr(code) * int(match["count"] or 1)
+
+
+def _pieces(parts: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
+    piece: list[Part] = []
+    separates = False  # whether the piece is separators only
+    last = ""
+    for part in parts:
+        runs = [part.text] if part.title is not None else _SEPARATOR.split(part.text)
+        for number, run in enumerate(runs):
+            if not run:
+                continue
+            separator = number % 2 == 1  # `split` puts what it split at between the rest
+            if piece and separator != separates and divides(last, run[0]):
+                yield tuple(piece)
+                piece = []
+            if not piece:
+                separates = separator
+            piece.append(Part(run, part.title))
+            last = run[-1]
+    if piece:
+        yield tuple(piece)

@@ -1,0 +1,1 @@
+"""Unicode data, as generated modules. `confirmhub.display.properties` reads them."""
