@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from django.contrib.auth import views
+from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.contrib.auth.decorators import login_required
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_safe
 

@@ -1,5 +1,7 @@
 """The answers that are no page: each says what happened in words, in the same look, and changes nothing."""
 
+# ruff: noqa: ARG001 - Django calls these with arguments that it names
+
 from __future__ import annotations
 
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""The one place where a refusal of the ledger becomes a page. Each says that nothing was changed, and what to do."""
+"""The one place where a refusal of the ledger becomes a page: nothing was changed, and what to do now."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
     errors.ViewChanged: Refusal(
         HTTPStatus.CONFLICT,
         "What you saw is not what this asks for",
-        "The page that you answered from shows something else than what is recorded. Read it again, then decide.",
+        "The page you answered from shows something else than what is recorded. Read it again and decide then.",
     ),
     errors.AlreadyDecided: Refusal(
         HTTPStatus.CONFLICT,
         "This was decided before",
-        "Your answer came after it was settled, so it was not counted. The receipt says what was decided, and by whom.",
+        "Your answer came too late to be counted. The receipt says what was decided, and by whom.",
     ),
     errors.NotApprover: Refusal(
         HTTPStatus.FORBIDDEN,
@@ -67,16 +67,24 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
         HTTPStatus.CONFLICT, "Nobody has decided yet", "There is no yes to spend so far. Decide first."
     ),
     errors.Denied: Refusal(HTTPStatus.CONFLICT, "This was denied", "There is no yes to spend."),
-    errors.Revoked: Refusal(HTTPStatus.CONFLICT, "The yes was taken back", "There is no yes to spend any more."),
+    errors.Revoked: Refusal(
+        HTTPStatus.CONFLICT, "The yes was taken back", "There is no yes to spend any more."
+    ),
     errors.Cancelled: Refusal(HTTPStatus.CONFLICT, "The question was withdrawn", "There is no yes to spend."),
     errors.ActionDiffers: Refusal(
-        HTTPStatus.CONFLICT, "The action is another one", "The yes was for something else, so it was not spent."
+        HTTPStatus.CONFLICT,
+        "The action is another one",
+        "The yes was for something else, so it was not spent.",
     ),
     errors.TargetChanged: Refusal(
-        HTTPStatus.CONFLICT, "The target has changed", "It is not what was shown when you decided. Nothing was done."
+        HTTPStatus.CONFLICT,
+        "The target has changed",
+        "It is not what was shown when you decided. Nothing was done.",
     ),
     errors.InvalidAction: Refusal(
-        HTTPStatus.BAD_REQUEST, "That action cannot be asked for", "It could not be shown whole and unmistakably."
+        HTTPStatus.BAD_REQUEST,
+        "That action cannot be asked for",
+        "It could not be shown whole and unmistakably.",
     ),
     errors.AlreadyReported: Refusal(
         HTTPStatus.CONFLICT, "The result was reported before", "A result is recorded once."
@@ -84,7 +92,9 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
 }
 
 
-def refuse(request: HttpRequest, exc: errors.ConfirmationError, *, confirmation_id: UUID | None) -> HttpResponse:
+def refuse(
+    request: HttpRequest, exc: errors.ConfirmationError, *, confirmation_id: UUID | None
+) -> HttpResponse:
     """Answer with the page of this refusal.
 
     Raises:

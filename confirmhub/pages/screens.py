@@ -22,7 +22,7 @@ from confirmhub.pages import values, words
 from confirmhub.pages.values import Row, Value
 from confirmhub.pages.words import Moment, State
 
-# The requester of the rehearsal on the first page: us. No OAuth client can have this id, which is no URL and no UUID.
+# The requester of the rehearsal on the first page: us. No OAuth client has an id of this form.
 TRY_CLIENT = "confirmhub:try"
 
 
@@ -177,7 +177,8 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
         view_digest=bytes(confirmation.view_digest).hex(),
         seal=values.digest_head(confirmation.view_digest),
         log=[
-            Happening(what=event.kind, actor=values.value(event.actor), at=words.moment(event.at)) for event in events
+            Happening(what=event.kind, actor=values.value(event.actor), at=words.moment(event.at))
+            for event in events
         ],
         log_seal=values.digest_head(events[-1].hash) if events else "",
         log_intact=queries.log_is_intact(confirmation_id=confirmation.id),
@@ -194,7 +195,9 @@ def is_too_late(confirmation: Confirmation) -> bool:
 def accounts(confirmations: Iterable[Confirmation]) -> dict[str, str]:
     """The sign-in names of the accounts that these confirmations are for, by subject, in one query."""
     subjects = {row.requester_subject for row in confirmations}
-    keys = [int(subject) for subject in subjects if subject.isascii() and subject.isdigit() and len(subject) < 19]
+    keys = [
+        int(subject) for subject in subjects if subject.isascii() and subject.isdigit() and len(subject) < 19
+    ]
     return {str(user.pk): user.get_username() for user in User.objects.filter(pk__in=keys)}
 
 

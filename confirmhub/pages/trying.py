@@ -62,7 +62,9 @@ def spend(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
             # A new key each time: pressed again, this is a second spending, not a lost answer.
             redemption_key=secrets.token_urlsafe(16),
         )
-        ledger.report_outcome(receipt=receipt, result=Result.SUCCEEDED, detail="Nothing was done, as announced.")
+        ledger.report_outcome(
+            receipt=receipt, result=Result.SUCCEEDED, detail="Nothing was done, as announced."
+        )
     except ConfirmationError as exc:
         return refuse(request, exc, confirmation_id=confirmation_id)
     return redirect("pages:confirm", confirmation_id)

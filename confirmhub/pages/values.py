@@ -1,7 +1,7 @@
 """Values from outside, cut into what the templates draw: pieces, lines, rows of a tree.
 
-Every text goes through `display` here. What the templates get is plain and already safe to read; they only escape it
-for HTML (consent.md, HTML projection).
+Every text goes through `display` here. What the templates get is plain and fit to be read; all that they do
+to it is to escape it for HTML.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 
 from confirmhub import display
 from confirmhub.confirmations.actions import Json
 
-# A path, an address, a command: each part is laid out by itself, so that right-to-left parts cannot change places.
+# Of a path, an address, a command, each part is laid out by itself: right-to-left ones cannot change places.
 _PARTS = re.compile(r"[/\\:.@?&=#,; ]+|[^/\\:.@?&=#,; ]+")
-_TITLES_NAMED = 4
 _DEEPEST_INDENT = 4
+_NOTES_BY_LINE = 8
+_EMPTY = display.text("")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One text, ready to draw: on one line (`pieces`), or on numbered lines (`lines`) where it has line breaks."""
+    """One text, ready to draw: on one line (`pieces`), or, where it has line feeds, on numbered `lines`."""
 
     pieces: tuple[Piece, ...]
     lines: tuple[tuple[Piece, ...], ...]
@@ -66,11 +66,14 @@ def value(raw: str) -> Value:
     """Prepare one untrusted text."""
     shown = display.show(raw)
     plain = shown.text == raw and not shown.flags
-    lines = tuple(_line(line) for line in raw.split("\n")) if "\n" in raw else ()
+    several = display.lines(raw) if "\n" in raw else ()
+    notes = (
+        _notes_by_line(several) if several else tuple(Note(flag.level, flag.message) for flag in shown.flags)
+    )
     return Value(
-        pieces=() if lines else tuple(_pieces(shown)),
-        lines=lines,
-        notes=tuple(_notes(shown, lines_are_drawn=bool(lines))),
+        pieces=() if several else tuple(_pieces(shown)),
+        lines=tuple(_line(line) for line in several),
+        notes=notes,
         exact="" if plain else ascii(raw),
         fingerprint="" if plain else _fingerprint(raw),
     )
@@ -127,21 +130,16 @@ def _walk(items: list[tuple[str, Json]]) -> Iterator[Row]:
 
 
 def _describe(item: Json) -> tuple[str, str | None]:
-    match item:
-        case None:
-            return "nothing", "null"
-        case bool():
-            return "true or false", "true" if item else "false"
-        case str():
-            return "text", item
-        case dict():
-            return _count(len(item), "a group of one", "a group of {}", "an empty group"), None
-        case list():
-            return _count(len(item), "a list of one", "a list of {}", "an empty list"), None
-        case Decimal():
-            return "number", str(item)
-        case _:
-            return "number", json.dumps(item)
+    """The JSON type in words, and the value as text where it is one value."""
+    if item is None or isinstance(item, bool):
+        return ("nothing" if item is None else "true or false"), json.dumps(item)
+    if isinstance(item, str):
+        return "text", item
+    if isinstance(item, dict):
+        return _count(len(item), "a group of one", "a group of {}", "an empty group"), None
+    if isinstance(item, list):
+        return _count(len(item), "a list of one", "a list of {}", "an empty list"), None
+    return "number", json.dumps(item)
 
 
 def _count(number: int, one: str, many: str, none: str) -> str:
@@ -158,9 +156,9 @@ def _pieces(shown: display.Shown) -> Iterator[Piece]:
             yield from _split(part.text)
 
 
-def _line(text: str) -> tuple[Piece, ...]:
+def _line(shown: display.Shown) -> tuple[Piece, ...]:
     # The number in front of it says that an empty line is there; it needs no mark.
-    return tuple(_pieces(display.show(text))) if text else ()
+    return () if shown.text == _EMPTY else tuple(_pieces(shown))
 
 
 def _split(text: str) -> Iterator[Piece]:
@@ -177,19 +175,20 @@ def _split(text: str) -> Iterator[Piece]:
         yield Piece(plain)
 
 
-def _notes(shown: display.Shown, *, lines_are_drawn: bool) -> Iterator[Note]:
-    marks = [part for part in shown.parts if part.title and not _harmless(part, lines_are_drawn=lines_are_drawn)]
-    if marks:
-        names = list(dict.fromkeys(f"{mark.text.strip('⟨⟩')} {mark.title}" for mark in marks))
-        listed = "; ".join(names[:_TITLES_NAMED]) + ("; and others" if len(names) > _TITLES_NAMED else "")
-        held = "1 character" if len(marks) == 1 else f"{len(marks)} characters"
-        yield Note("warn", f"Holds {held} that would not be seen, shown as marks: {listed}.")
-    for flag in shown.flags:
-        yield Note(flag.level, flag.message)
-
-
-def _harmless(part: display.Part, *, lines_are_drawn: bool) -> bool:
-    return part.text == "⟨empty⟩" or (lines_are_drawn and part.text.startswith("⟨U+000A"))
+def _notes_by_line(lines: tuple[display.Shown, ...]) -> tuple[Note, ...]:
+    # By line, since on numbered lines the line feeds are what they look like and need no words.
+    notes = [
+        Note(flag.level, f"Line {number}: {flag.message}")
+        for number, line in enumerate(lines, start=1)
+        for flag in line.flags
+        if line.text != _EMPTY
+    ]
+    notes.sort(key=lambda note: note.level != "warn")
+    if len(notes) <= _NOTES_BY_LINE:
+        return tuple(notes)
+    hidden = notes[_NOTES_BY_LINE:]
+    level = hidden[0].level
+    return (*notes[:_NOTES_BY_LINE], Note(level, f"And {len(hidden)} more such remarks on other lines."))
 
 
 def _fingerprint(raw: str) -> str:

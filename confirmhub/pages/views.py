@@ -1,7 +1,7 @@
 """Where a person decides: inbox, confirm page, history. A browser session opens them, and nothing else does.
 
-GET and HEAD change nothing here, so link previews and mail scanners change nothing. A decision is one POST, and is
-never carried through a sign-in: after it, the whole page comes again.
+GET and HEAD change nothing, so link previews and mail scanners change nothing. A decision is one POST, and
+is never carried through a sign-in: after it, the whole page comes again.
 """
 
 from __future__ import annotations
@@ -137,6 +137,11 @@ def _find(confirmation_id: UUID, viewer: User) -> Confirmation:
 
 
 def _matches(confirmation: Confirmation, query: str) -> bool:
-    texts = [confirmation.question, confirmation.action, confirmation.summary, confirmation.requester_client_id]
+    texts = [
+        confirmation.question,
+        confirmation.action,
+        confirmation.summary,
+        confirmation.requester_client_id,
+    ]
     texts += values.texts(confirmation.argument_items)
     return any(query.casefold() in text.casefold() for text in texts)

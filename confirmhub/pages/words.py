@@ -20,7 +20,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a confirmation is. `tone` is `good`, `bad`, `warn` or empty, and names a class of the stylesheet."""
+    """Where a confirmation is. `tone` is `good`, `bad`, `warn` or empty: a class of the stylesheet."""
 
     label: str
     tone: str

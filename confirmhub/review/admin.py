@@ -1,8 +1,10 @@
 """The operators' queue: what was asked, where it stands, what came of it. Read only.
 
-Whoever has the permission to view confirmations sees them all here. Nobody decides here: a decision needs the confirm
-page, which shows the whole. Every value from outside passes `display.text`.
+Whoever has the permission to view confirmations sees them all here. Nobody decides here: a decision needs the
+confirm page, which shows the whole. Every value from outside passes `display.text`.
 """
+
+# ruff: noqa: ARG002 - Django calls these methods with arguments that it names
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import Count, Model, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
@@ -23,9 +25,16 @@ from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Decision, Event, Notice, Outcome
 from confirmhub.confirmations.states import Status, Verdict
 from confirmhub.oauth import clients
+from confirmhub.review.sign_in import sign_in
+
+# One page to sign in on: one look, one lockout, one place to type a password.
+admin.site.login = sign_in  # type: ignore[method-assign]
+admin.site.site_header = admin.site.site_title = "confirmhub review"
+admin.site.index_title = "Review"
+admin.site.enable_nav_sidebar = False
 
 # Characters of a question in the queue; the row's own page shows it whole.
-SHORT = 60
+SHORT = 80
 
 
 def _when(at: dt.datetime | None) -> str:
@@ -52,7 +61,7 @@ class ReadOnly:
         return _may_view(request)
 
 
-class DecisionInline(ReadOnly, admin.TabularInline):
+class DecisionInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
     model = Decision
     extra = 0
     fields = readonly_fields = ("who", "verdict", "words", "seen", "renderer", "at")
@@ -74,7 +83,7 @@ class DecisionInline(ReadOnly, admin.TabularInline):
         return _when(row.decided_at)
 
 
-class OutcomeInline(ReadOnly, admin.TabularInline):
+class OutcomeInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
     model = Outcome
     extra = 0
     fields = readonly_fields = ("result", "words", "at")
@@ -88,7 +97,7 @@ class OutcomeInline(ReadOnly, admin.TabularInline):
         return _when(row.reported_at)
 
 
-class EventInline(ReadOnly, admin.TabularInline):
+class EventInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
     model = Event
     extra = 0
     fields = readonly_fields = ("seq", "kind", "who", "when", "words", "seal")
@@ -110,7 +119,7 @@ class EventInline(ReadOnly, admin.TabularInline):
         return bytes(row.hash).hex()[:16]
 
 
-class NoticeInline(ReadOnly, admin.TabularInline):
+class NoticeInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
     model = Notice
     extra = 0
     fields = readonly_fields = ("kind", "whom", "attempts", "sent", "given_up")
@@ -137,11 +146,11 @@ class Queue(ChangeList):
         hosts = {client: _host(client) for client in {row.requester_client_id for row in rows}}
         for row in rows:
             row.host = hosts[row.requester_client_id]
-        self.result_list = rows  # type: ignore[assignment]  # drawn as any sequence is
+        self.result_list = rows
 
 
 @admin.register(Confirmation)
-class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):
+class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     list_display = ("stands", "asks", "act", "requester", "asked", "due", "approvals", "came_of_it")
     list_display_links = ("stands", "asks")
     list_filter = ("status", "mode", "requested_at")
@@ -167,6 +176,11 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Confirmation]:
         approved = Count("decisions", filter=Q(decisions__verdict=Verdict.APPROVE))
         return queries.list_for_operator().annotate(approved=approved)
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, object] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {"title": "Confirmations", **(extra_context or {})})
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return Queue
@@ -212,7 +226,10 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):
     @admin.display(description="arguments")
     def given(self, row: Confirmation) -> str:
         pairs = [
-            (display.text(key), display.text(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)))
+            (
+                display.text(key),
+                display.text(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)),
+            )
             for key, item in row.argument_items
         ]
         return _pairs(pairs)

@@ -1,5 +1,7 @@
 """The admin's sign-in: the page for everybody, and a plain refusal for who is signed in already."""
 
+# ruff: noqa: ARG001 - Django calls this with an argument that it names
+
 from __future__ import annotations
 
 from django.contrib.auth.views import redirect_to_login
