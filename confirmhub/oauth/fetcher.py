@@ -7,6 +7,8 @@ and body. Every failure is the same error; the reason goes to the log only.
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import ipaddress
 import logging
 import queue
@@ -20,14 +22,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import SplitResult
 
-import anyio
-import httpx2
-
 from confirmhub.oauth import metadata, redirects
 
 log = logging.getLogger(__name__)
 
 DEADLINE = timedelta(seconds=5)
+DIAL = 2.0  # seconds for one address; then the next is tried
 MAX_BYTES = 16 * 1024  # the draft recommends to accept 5 KB
 MAX_URL = 255  # characters, as the column
 FRESH_AT_LEAST = timedelta(minutes=5)
@@ -104,7 +104,7 @@ def fetch(
         # All of them, so that a mixed answer cannot be used to reach the private one.
         if not addresses or not all(map(admits, addresses)):
             raise ValueError("not a public address")  # noqa: TRY301 - as above
-        body, caching = anyio.run(_get, addresses[0], parts, trust or ssl.create_default_context(), ends)
+        body, caching = _get(addresses, parts, trust or ssl.create_default_context(), ends)
         fields = metadata.parse(body)
         # The draft, section 4: this binds what it says to where it stands.
         if fields.get("client_id") != client_id:
@@ -113,8 +113,7 @@ def fetch(
     except (
         ValueError,
         OSError,  # TimeoutError and ssl.SSLError, too
-        httpx2.HTTPError,
-        httpx2.InvalidURL,
+        http.client.HTTPException,
         metadata.UnusableMetadataError,
     ) as error:
         log.info("No client metadata from %r: %s: %s", client_id, type(error).__name__, error)
@@ -122,7 +121,8 @@ def fetch(
 
 
 def _parts(client_id: str) -> SplitResult | None:
-    if len(client_id) > MAX_URL or not client_id.startswith("https://"):
+    printable = client_id.isascii() and client_id.isprintable()
+    if len(client_id) > MAX_URL or not printable or not client_id.startswith("https://"):
         return None
     parts = redirects.split(client_id)
     if parts is None or not _HOST.fullmatch(parts.hostname or "") or parts.path in ("", "/"):
@@ -154,43 +154,72 @@ def _resolve_within(resolve: Resolve, parts: SplitResult, within: timedelta) -> 
         raise TimeoutError("the name server does not answer") from None
 
 
-async def _get(address: str, parts: SplitResult, trust: ssl.SSLContext, ends: float) -> tuple[bytes, str]:
-    place = f"[{address}]" if ":" in address else address
-    target = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    with anyio.fail_after(max(0.0, ends - time.monotonic())):
-        async with httpx2.AsyncClient(
-            verify=trust, trust_env=False, follow_redirects=False, timeout=None
-        ) as http:
-            request = http.build_request(
-                "GET",
-                f"https://{place}:{parts.port or 443}{target}",
-                headers={
-                    "Host": parts.netloc,
-                    "Accept": "application/json, application/*+json",
-                    "Accept-Encoding": "identity",
-                    "User-Agent": "confirmhub",
-                },
-                # The certificate must be the name's, though the address is dialled.
-                extensions={"sni_hostname": parts.hostname},
-            )
-            response = await http.send(request, stream=True)
-            _check_headers(response)
-            body = bytearray()
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > MAX_BYTES:
-                    raise ValueError("too large")
-            return bytes(body), response.headers.get("cache-control", "")
+def _get(addresses: list[str], parts: SplitResult, trust: ssl.SSLContext, ends: float) -> tuple[bytes, str]:
+    """The body and the Cache-Control header of one GET; over by `ends`, a time of the monotonic clock."""
+    with _dial(addresses, parts.port or 443, ends) as raw, raw.dup() as line:
+        # A timeout of a socket starts again with every byte, so a second thread hangs up when time is over.
+        watchdog = threading.Timer(_left(ends), _hang_up, [line])
+        watchdog.start()
+        try:
+            # The certificate must be the name's, though the address is dialled.
+            with trust.wrap_socket(raw, server_hostname=parts.hostname) as tls:
+                answer = _ask(tls, parts)
+        finally:
+            watchdog.cancel()
+    _left(ends)  # what was read may end where we hung up
+    return answer
 
 
-def _check_headers(response: httpx2.Response) -> None:
-    if response.status_code != 200:
-        raise ValueError(f"status {response.status_code}")
+def _dial(addresses: list[str], port: int, ends: float) -> socket.socket:
+    for address in addresses[:3]:
+        try:
+            connection = socket.create_connection((address, port), timeout=min(_left(ends), DIAL))
+        except OSError as error:
+            log.debug("No connection to %s: %s", address, error)
+        else:
+            connection.settimeout(_left(ends))
+            return connection
+    raise TimeoutError("no connection")
+
+
+def _ask(tls: ssl.SSLSocket, parts: SplitResult) -> tuple[bytes, str]:
+    caller = http.client.HTTPConnection(parts.netloc)
+    caller.sock = tls
+    headers = {
+        "Accept": "application/json, application/*+json",
+        "Accept-Encoding": "identity",
+        "Connection": "close",
+        "User-Agent": "confirmhub",
+    }
+    caller.request("GET", f"{parts.path}?{parts.query}" if parts.query else parts.path, headers=headers)
+    with caller.getresponse() as response:
+        _check_headers(response)
+        body = response.read(MAX_BYTES + 1)
+        if len(body) > MAX_BYTES:
+            raise ValueError("too large")
+        return body, response.headers.get("cache-control", "")
+
+
+def _check_headers(response: http.client.HTTPResponse) -> None:
+    if response.status != 200:
+        raise ValueError(f"status {response.status}")
     kind = response.headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind != "application/json" and not re.fullmatch(r"application/[a-z0-9.-]+\+json", kind):
+    if not re.fullmatch(r"application/([a-z0-9.-]+\+)?json", kind):
         raise ValueError("not JSON")
     if response.headers.get("content-encoding", "identity").strip().lower() != "identity":
         raise ValueError("compressed")
+
+
+def _hang_up(line: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it ended by itself at the same moment
+        line.shutdown(socket.SHUT_RDWR)
+
+
+def _left(ends: float) -> float:
+    left = ends - time.monotonic()
+    if left <= 0:
+        raise TimeoutError("too slow")
+    return left
 
 
 def _freshness(cache_control: str) -> timedelta:

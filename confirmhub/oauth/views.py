@@ -94,7 +94,7 @@ class Metadata(View):
             "client_id_metadata_document_supported": True,
             "authorization_response_iss_parameter_supported": True,
         }
-        return JsonResponse(document, headers={"Cache-Control": "public, max-age=300"})
+        return JsonResponse(document)
 
 
 @method_decorator([csrf_exempt, open_to_any_origin], name="dispatch")
