@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlencode
 
 from django.conf import settings
+from django.shortcuts import render
 from django.utils.csp import CSP, build_policy
 from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
@@ -154,9 +155,7 @@ class Authorize(BaseAuthorizationView):
             ],
             "held_before": bool(held),
         }
-        response = self.response_class(
-            request=self.request, template=["oauth2_provider/authorize.html"], context=context
-        )
+        response = render(self.request, "oauth2_provider/authorize.html", context)
         response["Content-Security-Policy"] = _policy(asked.redirect_uri)
         return response
 
@@ -179,12 +178,7 @@ class Authorize(BaseAuthorizationView):
         return self.redirect(asked.redirect_uri + separator + urlencode(answer), asked.client)
 
     def _refusal_page(self, reason: str) -> HttpResponseBase:
-        return self.response_class(
-            request=self.request,
-            template=["oauth2_provider/refused.html"],
-            context={"reason": reason},
-            status=400,
-        )
+        return render(self.request, "oauth2_provider/refused.html", {"reason": reason}, status=400)
 
 
 class _InvalidTargetError(errors.OAuth2Error):  # RFC 8707 section 2
