@@ -210,7 +210,7 @@ def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> t
 def _close(confirmation_id: uuid.UUID, requester: Principal) -> None:
     try:
         ledger.cancel(confirmation_id=confirmation_id, requester=requester)
-    except errors.Busy:  # approved, so there is a yes to take back
+    except errors.AlreadyDecided:  # approved, so there is a yes to take back
         ledger.revoke(
             confirmation_id=confirmation_id, revoker=requester, reason="Withdrawn before it was used."
         )

@@ -76,6 +76,6 @@ def was_declined(ctx: Context[Any, Any]) -> bool:
     return isinstance(answer, ElicitResult) and answer.action != "accept"
 
 
-async def hold(confirmation_id: uuid.UUID, *, within: dt.timedelta = HOLD) -> Status:
-    """Wait until it is no longer pending, at most `within`; return what it is then."""
-    return await waiting.settled(confirmation_id, within=within)
+async def hold(confirmation_id: uuid.UUID, *, within: dt.timedelta | None = None) -> Status:
+    """Wait until it is no longer pending, at most `within` or a round; return what it is then."""
+    return await waiting.settled(confirmation_id, within=within or HOLD)

@@ -1,0 +1,55 @@
+"""The served application, a folder that is open to the file tools, and tokens."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from pytest_django import DjangoDbBlocker, Settings
+
+from mcp_bridge import rounds
+from tests.bridge.hosts import make_token
+from tests.bridge.serving import served
+
+
+@pytest.fixture(scope="module")
+def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The public URL of a server that serves for as long as the module's tests run."""
+    with django_db_blocker.unblock(), served() as url:
+        yield url
+
+
+@pytest.fixture
+def url(application: str, transactional_db: None) -> str:
+    return application
+
+
+@pytest.fixture
+def root(tmp_path: Path, settings: Settings) -> Path:
+    """A folder that is open to the file tools."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    settings.FILE_ROOTS = [folder]
+    return folder
+
+
+@pytest.fixture
+def file(root: Path) -> Path:
+    path = root / "report.txt"
+    path.write_text("quarterly numbers\n")
+    return path
+
+
+@pytest.fixture
+def token(url: str, alice: User) -> str:
+    """All that an agent of alice's may have."""
+    return make_token(alice, resource=f"{url}/mcp")
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds that are held for a tenth of a second, for the tests in which nobody decides."""
+    monkeypatch.setattr(rounds, "HOLD", dt.timedelta(seconds=0.1))
