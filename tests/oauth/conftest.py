@@ -115,7 +115,7 @@ def back() -> Callable[[HttpResponse], dict[str, str]]:
 
 
 @pytest.fixture
-def oauth_person(transactional_db: None) -> User:
+def oauth_person(db: None) -> User:
     return User.objects.create_user("ada", password="correct horse battery")
 
 

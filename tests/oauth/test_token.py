@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from confirmhub.oauth import bearer, stepup
@@ -68,7 +68,7 @@ def test_a_token_answer_is_never_cached(host: Any) -> None:
     assert good["Cache-Control"] == bad["Cache-Control"] == "no-store"
 
 
-def test_a_code_is_redeemed_once_however_many_try_at_once(host: Any) -> None:
+def test_a_code_is_redeemed_once_however_many_try_at_once(transactional_db: None, host: Any) -> None:
     code = host.code()
 
     answers = at_once(lambda: host.redeem(code))
@@ -80,7 +80,9 @@ def test_a_code_is_redeemed_once_however_many_try_at_once(host: Any) -> None:
     assert RefreshToken.objects.filter(revoked__isnull=True).count() == 0
 
 
-def test_a_race_of_those_without_the_verifier_leaves_the_winner_alone(host: Any) -> None:
+def test_a_race_of_those_without_the_verifier_leaves_the_winner_alone(
+    transactional_db: None, host: Any
+) -> None:
     code = host.code()
     tokens = host.redeem(code).json()
 
@@ -158,10 +160,10 @@ def test_the_database_refuses_a_token_without_a_person_or_without_one_audience(
     client = Client.objects.get()
     common = {"token": "", "application": client, "expires": timezone.now(), "scope": "confirm:read"}
 
-    with pytest.raises(IntegrityError, match="access_token_has_a_person"):
+    with pytest.raises(IntegrityError, match="access_token_has_a_person"), transaction.atomic():
         AccessToken.objects.create(token_checksum="a", resource=[settings.MCP_RESOURCE], **common)
     for resource in ([], [settings.MCP_RESOURCE, "https://other.example/mcp"]):
-        with pytest.raises(IntegrityError, match="access_token_has_one_resource"):
+        with pytest.raises(IntegrityError, match="access_token_has_one_resource"), transaction.atomic():
             AccessToken.objects.create(token_checksum="b", resource=resource, user=host.user, **common)
 
 
@@ -205,7 +207,7 @@ def test_a_refresh_rotates_both_tokens(host: Any) -> None:
     assert bearer.find(token=second["access_token"]) is not None
 
 
-def test_parallel_refreshes_all_get_the_same_one_pair(host: Any) -> None:
+def test_parallel_refreshes_all_get_the_same_one_pair(transactional_db: None, host: Any) -> None:
     token = host.sign_in()["refresh_token"]
 
     answers = at_once(lambda: host.refresh(token))
