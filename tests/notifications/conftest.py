@@ -14,6 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from confirmhub.confirmations.principals import Principal
+from tests.factories import make_user
 from tests.notifications.smtp import Sink
 from tests.notifications.support import Start, database_url
 
@@ -84,7 +85,7 @@ def worker(start: Start) -> subprocess.Popen[bytes]:
 
 @pytest.fixture
 def alice(transactional_db: None) -> User:
-    return User.objects.create_user("alice", "alice@example.org")
+    return make_user("alice")
 
 
 @pytest.fixture

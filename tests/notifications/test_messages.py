@@ -29,16 +29,6 @@ def compose(confirmation: Confirmation, *, to: User, kind: str = "asked") -> mes
     return messages.compose(notice=notice, confirmation=confirmation, recipient=to)
 
 
-@pytest.fixture
-def alice() -> User:
-    return User.objects.create_user("alice", "alice@example.org")
-
-
-@pytest.fixture
-def bob() -> User:
-    return User.objects.create_user("bob", "bob@example.org")
-
-
 def test_a_message_links_to_the_page_and_carries_nothing_else_in_the_link(alice: User) -> None:
     confirmation = ask(alice, arguments={"path": "/srv/plan.txt"})
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import datetime as dt
 import subprocess
 import time
-import uuid
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.models import Confirmation, Notice
+from confirmhub.confirmations.models import Notice
 from confirmhub.confirmations.principals import Principal
+from tests.confirmations.clock import make_overdue
 from tests.notifications.smtp import Sink
 from tests.notifications.support import DELETE, Start, eventually, hearing
 
@@ -59,7 +59,8 @@ def test_beat_sweeps_what_is_past_its_time(
 ) -> None:
     confirmation = ledger.request(requester=agent, action=DELETE)
     eventually(settled)
-    make_overdue(confirmation.id)
+    hour = dt.timedelta(hours=1)
+    make_overdue(confirmation, requested_at=Now() - 2 * hour, decide_by=Now() - hour)
 
     with hearing("confirmhub_settled") as heard:
         start("beat")
@@ -91,12 +92,3 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(
     notice.refresh_from_db()
     assert notice.sent_at is not None
     assert notice.attempts == 2
-
-
-def make_overdue(confirmation_id: uuid.UUID) -> None:
-    """Move its times into the past, which a trigger forbids to everybody else."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        cursor.execute("SET LOCAL session_replication_role = replica")
-        Confirmation.objects.filter(id=confirmation_id).update(
-            requested_at=Now() - dt.timedelta(hours=1), decide_by=Now() - dt.timedelta(minutes=1)
-        )
