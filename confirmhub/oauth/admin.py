@@ -6,7 +6,7 @@ write another person's name into a token.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
 from oauth2_provider.forms import ApplicationForm
@@ -16,12 +16,12 @@ from confirmhub.oauth.clients import label
 from confirmhub.oauth.models import Client
 
 if TYPE_CHECKING:
-    from django.db.models import Field, Model
-    from django.forms import ChoiceField
+    from django.db.models import Field, Model, QuerySet
+    from django.forms import TypedChoiceField
     from django.http import HttpRequest
 
 
-class ClientAdmin(admin.ModelAdmin):
+class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     form = ApplicationForm
     list_display = ("host", "own_name", "registration_source", "blocked", "created")
     list_filter = ("registration_source", "blocked")
@@ -39,7 +39,7 @@ class ClientAdmin(admin.ModelAdmin):
         *readonly_fields,
     )
     view_on_site = False
-    actions: ClassVar = ["block"]
+    actions = ("block",)
 
     @admin.display(description="host")
     def host(self, client: Client) -> str:
@@ -51,23 +51,23 @@ class ClientAdmin(admin.ModelAdmin):
         return display.text(client.name)
 
     @admin.action(description="Block the selected hosts; their tokens stop working")
-    def block(self, request: HttpRequest, queryset: object) -> None:
-        blocked = queryset.update(blocked=True)  # type: ignore[attr-defined]
+    def block(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
+        blocked = queryset.update(blocked=True)
         self.message_user(request, f"{blocked} blocked.")
 
     def formfield_for_choice_field(
-        self, db_field: Field[object, object], request: HttpRequest, **kwargs: object
-    ) -> ChoiceField:
+        self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any
+    ) -> TypedChoiceField | None:
         if db_field.name == "authorization_grant_type":  # the one that is served
             kwargs["choices"] = [(Client.GRANT_AUTHORIZATION_CODE, "Authorization code")]
             kwargs["initial"] = Client.GRANT_AUTHORIZATION_CODE
         return super().formfield_for_choice_field(db_field, request, **kwargs)
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
     """Codes and tokens: to look at, never to write."""
 
-    list_display = ("pk", "application_host", "user", "scope", "created")
+    list_display: tuple[str, ...] = ("pk", "application_host", "user", "scope", "created")
     list_select_related = ("application", "user")
     exclude = ("token", "token_checksum", "code")
     view_on_site = False

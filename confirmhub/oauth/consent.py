@@ -7,8 +7,10 @@ times; the form carries the person's verdict and nothing else.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -54,8 +56,6 @@ class ScopeLine:
 
 @method_decorator([never_cache, xframe_options_deny], name="dispatch")
 class Authorize(BaseAuthorizationView):
-    http_method_names: ClassVar = ["get", "head", "post"]
-
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if request.user.is_authenticated:
             documents.ensure(client_id=request.GET.get("client_id", ""), asked_by=str(request.user.pk))
@@ -65,13 +65,13 @@ class Authorize(BaseAuthorizationView):
     def handle_no_permission(self) -> HttpResponseBase:
         """Send who is not signed in to the sign-in page, and back here after it."""
         if "none" in self.request.GET.get("prompt", "").split():
-            return self._guarded(self._refuse_silently, "login_required")
+            return self._guarded(partial(self._refuse_silently, error="login_required"))
         response: HttpResponseBase = super(BaseAuthorizationView, self).handle_no_permission()
         return response
 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         if "none" in request.GET.get("prompt", "").split():
-            return self._guarded(self._refuse_silently, "consent_required")
+            return self._guarded(partial(self._refuse_silently, error="consent_required"))
         return self._guarded(self._show)
 
     def post(self, request: HttpRequest) -> HttpResponseBase:
@@ -90,10 +90,9 @@ class Authorize(BaseAuthorizationView):
 
     # --- the steps ----------------------------------------------------------------------------
 
-    def _guarded(self, step: object, *args: str) -> HttpResponseBase:
+    def _guarded(self, step: Callable[[Asked], HttpResponseBase]) -> HttpResponseBase:
         try:
-            asked = self._check()
-            return step(asked, *args)  # type: ignore[operator]
+            return step(self._check())
         except FatalClientError as error:
             # RFC 6749 section 4.1.2.1: where client or redirect URI are wrong, never go there.
             log.info("Authorization request refused: %s", error.oauthlib_error.description)
@@ -170,7 +169,7 @@ class Authorize(BaseAuthorizationView):
         log.info("User %s allowed %s", self.request.user.pk, asked.client.client_id)
         return self.redirect(uri, asked.client)
 
-    def _refuse_silently(self, asked: Asked, error: str) -> HttpResponseBase:
+    def _refuse_silently(self, asked: Asked, *, error: str) -> HttpResponseBase:
         answer = {"error": error}
         if state := asked.credentials["state"]:
             answer["state"] = str(state)

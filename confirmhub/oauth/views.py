@@ -10,7 +10,7 @@ import secrets
 from collections.abc import Callable
 from datetime import timedelta
 from functools import wraps
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.core.exceptions import RequestDataTooBig
@@ -70,8 +70,6 @@ def refused(error: str, description: str, *, status: int = 400, retry_after: int
 class Metadata(View):
     """RFC 8414, with exactly what is true here."""
 
-    http_method_names: ClassVar = ["get", "head", "options"]
-
     def get(self, request: HttpRequest) -> HttpResponse:
         del request  # the issuer never follows the Host header
 
@@ -103,8 +101,6 @@ class Register(View):
 
     No registration access token: it would be a bearer token without a person (`oauth.md` 1).
     """
-
-    http_method_names: ClassVar = ["post", "options"]
 
     def post(self, request: HttpRequest) -> HttpResponse:
         for limit, who in (
@@ -156,8 +152,6 @@ class Register(View):
 class Token(TokenView):
     """RFC 6749 section 3.2. One transaction, so that the rows it locks stay locked."""
 
-    http_method_names: ClassVar = ["post", "options"]
-
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         who = throttle.sender(request)
         if seconds := throttle.wait(REFUSALS, who=who):
@@ -190,8 +184,6 @@ class Token(TokenView):
 @method_decorator([csrf_exempt, open_to_any_origin], name="dispatch")
 class Revoke(RevokeTokenView):
     """RFC 7009."""
-
-    http_method_names: ClassVar = ["post", "options"]
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         who = throttle.sender(request)
