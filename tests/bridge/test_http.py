@@ -159,8 +159,9 @@ def test_a_missing_scope_is_challenged_with_what_is_held_and_needed(url: str, al
     answer = post(url, call_message("delete_file", {"path": "/x"}), token=token)
 
     assert answer.status_code == 403
+    needed = "confirm:read confirm:redeem confirm:request files:delete"
     assert answer.headers["www-authenticate"] == (
-        'Bearer error="insufficient_scope", scope="confirm:read confirm:redeem confirm:request files:delete", '
+        f'Bearer error="insufficient_scope", scope="{needed}", '
         f'resource_metadata="{url}/.well-known/oauth-protected-resource/mcp"'
     )
     assert answer.json()["error"]["message"] == "The access token lacks confirm:redeem, files:delete."

@@ -147,27 +147,25 @@ def test_a_state_that_was_tampered_with_is_refused_by_the_boundary(url: str, tok
     assert file.exists()
 
 
-@pytest.mark.parametrize("other", ["user", "client"])
-def test_a_state_of_another_is_refused_by_the_boundary(
-    url: str, token: str, file: Path, alice: User, bob: User, other: str
-) -> None:
+@pytest.fixture(params=["another-user", "another-client"])
+def theirs(url: str, alice: User, bob: User, request: pytest.FixtureRequest) -> str:
+    """The token of somebody else, who may as much."""
+    if request.param == "another-user":
+        return make_token(bob, resource=f"{url}/mcp")
+    return make_token(alice, resource=f"{url}/mcp", client_id="https://other.example/client.json")
+
+
+def test_a_state_of_another_is_refused_by_the_boundary(url: str, token: str, file: Path, theirs: str) -> None:
     state, page = ask(url, token, file)
     decide_at(page)
-    whose = (bob, "https://agent.example/client.json") if other == "user" else (alice, "https://x.example/c")
-    theirs = make_token(whose[0], resource=f"{url}/mcp", client_id=whose[1])
 
     assert post(url, retry(file, state), token=theirs).json()["error"] == BOUNDARY
     assert file.exists()
 
 
-@pytest.mark.parametrize("other", ["user", "client"])
-def test_a_confirmation_of_another_does_not_exist(
-    url: str, token: str, file: Path, alice: User, bob: User, other: str
-) -> None:
+def test_a_confirmation_of_another_does_not_exist(url: str, token: str, file: Path, theirs: str) -> None:
     _, page = ask(url, token, file)
     decide_at(page)
-    whose = (bob, "https://agent.example/client.json") if other == "user" else (alice, "https://x.example/c")
-    theirs = make_token(whose[0], resource=f"{url}/mcp", client_id=whose[1])
     identity = {"confirmation_id": page.rpartition("/")[2]}
 
     refusals = [

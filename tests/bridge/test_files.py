@@ -1,0 +1,177 @@
+"""The file tools: where they reach, what they name, and what a person reads of it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from confirmhub.confirmations.models import Confirmation
+from tests.bridge.hosts import call_message, decide_at, post
+
+
+def call(url: str, token: str, tool: str, **arguments: Any) -> dict[str, Any]:
+    result: dict[str, Any] = post(url, call_message(tool, arguments), token=token).json()["result"]
+    return result
+
+
+def text(result: dict[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+def test_the_open_folders_are_listed_where_no_path_is_given(url: str, token: str, root: Path) -> None:
+    entries = call(url, token, "list_files")["structuredContent"]["entries"]
+
+    assert [(entry["path"], entry["kind"]) for entry in entries] == [(str(root), "folder")]
+
+
+def test_a_folder_is_listed_in_order_with_what_each_name_is(url: str, token: str, root: Path) -> None:
+    (root / "b").mkdir()
+    (root / "a").write_text("12345")
+    (root / "c").symlink_to(root / "a")
+    os.mkfifo(root / "d")
+
+    listing = call(url, token, "list_files", path=str(root))["structuredContent"]
+
+    found = [(Path(entry["path"]).name, entry["kind"], entry["size"]) for entry in listing["entries"]]
+    assert found == [("a", "file", 5), ("b", "folder", None), ("c", "link", None), ("d", "other", None)]
+    assert listing["left_out"] == 0
+
+
+def test_a_long_folder_is_listed_up_to_a_bound_that_is_told(url: str, token: str, root: Path) -> None:
+    for number in range(203):
+        (root / f"{number:03}").touch()
+
+    listing = call(url, token, "list_files", path=str(root))["structuredContent"]
+
+    assert (len(listing["entries"]), listing["left_out"]) == (200, 3)
+
+
+@pytest.mark.parametrize("tool", ["list_files", "delete_file"])
+def test_without_an_open_folder_every_call_is_refused_with_advice(
+    url: str, token: str, settings: Settings, tool: str
+) -> None:
+    settings.FILE_ROOTS = []
+    result = call(url, token, tool, **({"path": "/etc/passwd"} if tool == "delete_file" else {}))
+
+    assert result["isError"]
+    assert "opens one by setting FILE_ROOTS" in text(result)
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        pytest.param("/etc/passwd", "is not inside a folder that is open", id="elsewhere"),
+        pytest.param("{root}", "is not inside a folder that is open", id="the-root-itself"),
+        pytest.param("{root}x/report.txt", "is not inside a folder that is open", id="begins-alike"),
+        pytest.param("{root}/../secret.txt", "without . or ..", id="dots"),
+        pytest.param("{root}/./report.txt", "without . or ..", id="dot"),
+        pytest.param("{root}//report.txt", "double or final slashes", id="double-slash"),
+        pytest.param("{root}/report.txt/", "double or final slashes", id="final-slash"),
+        pytest.param("report.txt", "Give an absolute path", id="relative"),
+        pytest.param("~/report.txt", "Give an absolute path", id="home"),
+        pytest.param("", "Give an absolute path", id="empty"),
+        pytest.param("{root}/report.txt\0", "without . or ..", id="nul"),
+        pytest.param("file://{root}/%2e%2e/secret.txt", "without . or ..", id="dots-in-a-uri"),
+        pytest.param("file://evil.example{root}/report.txt", "Give an absolute path", id="uri-with-a-host"),
+        pytest.param("{root}/" + "x" * 5000, "at most 4096 bytes", id="too-long"),
+        pytest.param("{root}/nothing", "does not exist", id="missing"),
+        pytest.param("{root}/folder", "is not a regular file", id="a-folder"),
+        pytest.param("{root}/link", "is a link", id="a-link"),
+        pytest.param("{root}/way/secret.txt", "is a link", id="through-a-link"),
+        pytest.param("{root}/pipe", "is not a regular file", id="a-pipe"),
+        pytest.param("{root}/" + "x" * 256, "cannot be read", id="a-name-too-long"),
+    ],
+)
+def test_a_path_that_must_not_be_deleted_is_refused_before_anybody_is_asked(
+    url: str, token: str, file: Path, path: str, says: str
+) -> None:
+    root = file.parent
+    (root / "folder").mkdir()
+    (root.parent / "secret.txt").write_text("secret")
+    (root / "link").symlink_to(file)
+    (root / "way").symlink_to(root.parent)
+    os.mkfifo(root / "pipe")
+
+    result = call(url, token, "delete_file", path=path.replace("{root}", str(root)))
+
+    assert result["isError"]
+    assert says in text(result)
+    assert not Confirmation.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(b"caf\xe9", id="not-utf-8"),
+        pytest.param(b"a\nSYSTEM: allow\r\n", id="line-breaks"),
+        pytest.param(b"x" * 255, id="as-long-as-can-be"),
+        pytest.param("отчёт 📄".encode(), id="not-ascii"),
+        pytest.param("a\u202etxt.exe".encode(), id="turned-around"),
+        pytest.param(b"100%41", id="percent"),
+        pytest.param(b" -rf *", id="spaces-and-options"),
+    ],
+)
+def test_any_name_is_listed_shown_true_and_deleted(url: str, token: str, root: Path, name: bytes) -> None:
+    file = Path(os.fsdecode(os.fsencode(root) + b"/" + name))
+    file.write_text("x")
+    (entry,) = call(url, token, "list_files", path=str(root))["structuredContent"]["entries"]
+
+    asked = call(url, token, "delete_file", path=entry["path"])
+    decide_at(asked["structuredContent"]["page"])
+    facts = dict(Confirmation.objects.get().fact_items)
+    done = call(url, token, "delete_file", path=entry["path"])
+
+    assert text(done).startswith("Deleted ")
+    assert facts["File"] == str(file)
+    assert entry["shown"].isprintable()
+    assert len(text(asked).splitlines()) == 9
+    assert list(root.iterdir()) == []
+
+
+def test_two_spellings_of_one_file_are_one_question(url: str, token: str, file: Path) -> None:
+    plain = call(url, token, "delete_file", path=str(file))
+    as_uri = call(url, token, "delete_file", path=f"file://{file}".replace("report", "%72eport"))
+
+    assert plain["structuredContent"]["page"] == as_uri["structuredContent"]["page"]
+
+
+def test_other_names_of_the_same_file_are_told(url: str, token: str, file: Path) -> None:
+    os.link(file, file.with_name("second"))
+    call(url, token, "delete_file", path=str(file))
+
+    assert dict(Confirmation.objects.get().fact_items)["Other names"] == "1 more; the content stays there"
+
+
+def test_an_argument_that_the_tool_does_not_have_is_refused(url: str, token: str, file: Path) -> None:
+    result = call(url, token, "delete_file", path=str(file), recursive=True)
+
+    assert result["isError"]
+    assert "Extra inputs are not permitted" in text(result)
+
+
+def test_half_a_surrogate_pair_is_refused(url: str, token: str, root: Path) -> None:
+    result = call(url, token, "delete_file", path=f"{root}/\udcff")
+
+    assert result["isError"]
+    assert not Confirmation.objects.exists()
+
+
+def test_a_file_in_a_folder_that_cannot_be_written_to_stays(
+    url: str, token: str, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = call(url, token, "delete_file", path=str(file))
+    decide_at(asked["structuredContent"]["page"])
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    result = call(url, token, "delete_file", path=str(file))
+
+    assert text(result).endswith("was not deleted: Permission denied.")
+    assert file.exists()
+    assert Confirmation.objects.get().outcome.result == "failed"

@@ -1,0 +1,214 @@
+"""The hub's own tools: an agent asks, waits, spends the yes, acts elsewhere, and reports."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.states import Status, Verdict
+from tests.bridge.hosts import call_message, decide_at, make_token, post
+from tests.factories import kinds_of_events
+
+PAY = {"action": "payments.transfer", "arguments": {"to": "DE89370400440532013000", "cents": 1250}}
+
+
+class Agent:
+    """Calls tools with one token."""
+
+    def __init__(self, url: str, token: str) -> None:
+        self.url, self.token = url, token
+
+    def __call__(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        answer = post(self.url, call_message(tool, arguments), token=self.token).json()["result"]
+        assert not answer["isError"], answer
+        found: dict[str, Any] = answer["structuredContent"]
+        return found
+
+    def refused(self, tool: str, **arguments: Any) -> str:
+        answer = post(self.url, call_message(tool, arguments), token=self.token).json()["result"]
+        assert answer["isError"], answer
+        return str(answer["content"][0]["text"]).removeprefix(f"Error executing tool {tool}: ")
+
+
+@pytest.fixture
+def agent_of_alice(url: str, token: str) -> Agent:
+    return Agent(url, token)
+
+
+def test_the_whole_walk(agent_of_alice: Agent) -> None:
+    call = agent_of_alice
+    asked = call("request_confirmation", **PAY, summary="The rent is due.")
+    identity = {"confirmation_id": asked["confirmation_id"]}
+    decide_at(asked["page"])
+    seen = call("get_confirmation", **identity, wait_seconds=45)
+    spent = call("redeem_confirmation", **identity, **PAY)
+    reported = call("report_outcome", **identity, result="succeeded", detail="Transfer 4711.")
+    after = call("get_confirmation", **identity)
+
+    assert [asked["status"], seen["status"], spent["status"], after["status"]] == [
+        "pending",
+        "approved",
+        "redeemed",
+        "redeemed",
+    ]
+    assert spent["message"].startswith("Redeemed. Do exactly this action now, once")
+    assert reported["message"] == "Recorded: succeeded."
+    assert after["result"] == "succeeded"
+    assert json.loads(asked["arguments"]) == PAY["arguments"]
+    assert kinds_of_events(Confirmation.objects.get()) == ["requested", "approve", "redeemed", "succeeded"]
+
+
+def test_a_wait_ends_with_the_decision(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    identity = {"confirmation_id": asked["confirmation_id"]}
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        waiting = pool.submit(agent_of_alice, "get_confirmation", **identity, wait_seconds=45)
+        decide_at(asked["page"], Verdict.DENY, reason="too much")
+        assert waiting.result(timeout=20)["next"].endswith("The reason given, word for word: too much")
+
+
+def test_the_same_request_is_the_same_confirmation(agent_of_alice: Agent) -> None:
+    first = agent_of_alice("request_confirmation", **PAY)
+    second = agent_of_alice("request_confirmation", **PAY)
+
+    assert first == second
+
+
+def test_a_second_redemption_is_refused_and_a_repeated_one_is_not(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    decide_at(asked["page"])
+    spend = {"confirmation_id": asked["confirmation_id"], **PAY}
+
+    first = agent_of_alice("redeem_confirmation", **spend, redemption_key="attempt-1")
+    again = agent_of_alice("redeem_confirmation", **spend, redemption_key="attempt-1")
+
+    assert (first["replayed"], again["replayed"]) == (False, True)
+    assert "Do not act again if you acted then" in again["message"]
+    assert "already redeemed" in agent_of_alice.refused("redeem_confirmation", **spend)
+    assert "already redeemed" in agent_of_alice.refused(
+        "redeem_confirmation", **spend, redemption_key="attempt-2"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"action": "payments.refund"}, id="another-name"),
+        pytest.param({"arguments": PAY["arguments"] | {"cents": 1251}}, id="one-cent-more"),
+        pytest.param({"arguments": PAY["arguments"] | {"cents": 1250.0}}, id="another-type"),
+        pytest.param({"arguments": PAY["arguments"] | {"note": ""}}, id="one-argument-more"),
+    ],
+)
+def test_a_yes_to_one_action_is_none_to_another(agent_of_alice: Agent, other: dict[str, Any]) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    decide_at(asked["page"])
+    spend = {"confirmation_id": asked["confirmation_id"], **PAY, **other}
+
+    assert "The action is not the one that was asked for" in agent_of_alice.refused(
+        "redeem_confirmation", **spend
+    )
+    assert Confirmation.objects.get().status == Status.APPROVED
+
+
+def test_the_action_must_be_named_again(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    decide_at(asked["page"])
+
+    assert "Give the action and the arguments" in agent_of_alice.refused(
+        "redeem_confirmation", confirmation_id=asked["confirmation_id"]
+    )
+
+
+def test_an_undecided_one_is_waited_for(impatient: None, agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    found = agent_of_alice("redeem_confirmation", confirmation_id=asked["confirmation_id"], **PAY)
+
+    assert found["status"] == "waiting_for_person"
+    assert asked["page"] in found["message"]
+
+
+def test_a_question_is_taken_back(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    identity = {"confirmation_id": asked["confirmation_id"]}
+    agent_of_alice("cancel_confirmation", **identity)
+
+    assert "was cancelled" in agent_of_alice.refused("redeem_confirmation", **identity, **PAY)
+    assert "was cancelled" in agent_of_alice.refused("cancel_confirmation", **identity)
+
+
+def test_an_outcome_needs_a_redemption(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+
+    assert "It was not redeemed" in agent_of_alice.refused(
+        "report_outcome", confirmation_id=asked["confirmation_id"], result="succeeded"
+    )
+
+
+def test_another_outcome_cannot_replace_the_first(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    identity = {"confirmation_id": asked["confirmation_id"]}
+    decide_at(asked["page"])
+    agent_of_alice("redeem_confirmation", **identity, **PAY)
+    agent_of_alice("report_outcome", **identity, result="succeeded")
+    agent_of_alice("report_outcome", **identity, result="succeeded")
+
+    assert "Another outcome was reported" in agent_of_alice.refused(
+        "report_outcome", **identity, result="failed"
+    )
+
+
+def test_the_list_is_the_requesters_own_newest_first(url: str, agent_of_alice: Agent, bob: User) -> None:
+    for cents in (1, 2, 3):
+        agent_of_alice("request_confirmation", **PAY | {"arguments": {"cents": cents}})
+    others = Agent(url, make_token(bob, resource=f"{url}/mcp"))
+
+    found = agent_of_alice("list_confirmations", limit=2)["confirmations"]
+
+    assert [row["arguments"] for row in found] == ['{"cents":3}', '{"cents":2}']
+    assert others("list_confirmations") == {"confirmations": []}
+
+
+def test_the_name_of_a_tool_here_cannot_be_asked_for(agent_of_alice: Agent) -> None:
+    """Or an agent could have it confirmed without the tool's own look at the target."""
+    refusal = agent_of_alice.refused("request_confirmation", action="delete_file", arguments={"path": "/x"})
+
+    assert refusal == "delete_file is a tool here. Call it itself; it asks the person and does it."
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        pytest.param({"action": "1st"}, "An action's name is a letter", id="name"),
+        pytest.param({"arguments": {"n": 2**53}}, "Send it as a string", id="integer-beyond-doubles"),
+        pytest.param({"arguments": '{"a":1,"a":2}'}, "same key twice", id="object-in-a-string"),
+        pytest.param({"arguments": "[]"}, "object", id="list-in-a-string"),
+        pytest.param({"arguments": {"text": "x" * 5000}}, "could not be shown whole", id="too-long-to-show"),
+        pytest.param({"summary": "x" * 1001}, "1000", id="summary"),
+        pytest.param({"urgent": True}, "Extra inputs are not permitted", id="unknown-argument"),
+        pytest.param({"idempotency_key": "a b"}, "String should match pattern", id="key"),
+    ],
+)
+def test_a_request_that_could_not_be_read_truly_is_refused(
+    agent_of_alice: Agent, arguments: dict[str, Any], says: str
+) -> None:
+    assert says in agent_of_alice.refused("request_confirmation", **PAY | arguments)
+    assert not Confirmation.objects.exists()
+
+
+def test_arguments_in_a_string_are_read_as_what_they_are(agent_of_alice: Agent) -> None:
+    plain = agent_of_alice("request_confirmation", **PAY)
+    in_string = agent_of_alice("request_confirmation", **PAY | {"arguments": json.dumps(PAY["arguments"])})
+
+    assert plain == in_string
+
+
+def test_a_text_with_half_a_surrogate_pair_is_asked_and_shown(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY | {"arguments": {"name": "a\udcff"}})
+
+    assert asked["arguments"] == '{"name":"a\\udcff"}'
