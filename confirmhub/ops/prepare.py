@@ -46,7 +46,9 @@ def _make_administrator() -> str | None:
         if get_user_model().objects.exists():
             return None
         password = secrets.token_urlsafe(12)
-        get_user_model().objects.create_superuser(ADMINISTRATOR, password=password)
+        # An address, or no notice would ever be written to the mail folder for the one person there is.
+        email = f"{ADMINISTRATOR}@localhost"
+        get_user_model().objects.create_superuser(ADMINISTRATOR, email=email, password=password)
     return password
 
 

@@ -23,7 +23,7 @@ TICK = 0.1  # seconds between two looks at the children
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds before a child is started again
 SETTLED = 30.0  # seconds of life after which its earlier deaths are forgotten
 DEATHS_AT_START = 3  # a child that dies so often before all is ready will not get better
-STOP_WITHIN = 3.2  # seconds for all children together; Postgres has what is left of five
+STOP_WITHIN = 2.5  # seconds for all children together; an idle Celery worker may need 4, and loses nothing
 
 
 @dataclass
