@@ -10,6 +10,7 @@ MAX_REASON = 280  # characters
 MAX_QUERY = 100  # characters
 
 _DIGEST = r"\A[0-9a-f]{64}\Z"
+_SHOWN = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9a-f]{64}"
 
 
 class DecisionForm(forms.Form):
@@ -18,6 +19,12 @@ class DecisionForm(forms.Form):
     verdict = forms.ChoiceField(choices=[(str(verdict), str(verdict)) for verdict in Verdict])
     digest_shown = forms.RegexField(_DIGEST, strip=False)
     reason = forms.CharField(max_length=MAX_REASON, required=False, strip=False)
+
+
+class DenialsForm(forms.Form):
+    """Several questions of one requester, each as it was on the screen: `id:digest`, separated by spaces."""
+
+    shown = forms.RegexField(rf"\A{_SHOWN}( {_SHOWN}){{0,99}}\Z", max_length=11_000, strip=False)
 
 
 class ReasonForm(forms.Form):

@@ -31,7 +31,7 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
     errors.ViewChanged: Refusal(
         HTTPStatus.CONFLICT,
         "What you saw is not what this asks for",
-        "The page you answered from shows something else than what is recorded. Read it again and decide then.",
+        "The page you answered from shows something else than what is recorded. Read it again first.",
     ),
     errors.AlreadyDecided: Refusal(
         HTTPStatus.CONFLICT,

@@ -54,6 +54,17 @@ class Line:
     state: State
     opens: bool
     view_digest: str
+    requester: tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Several questions of one requester that wait at once. `shown` is what denying them all would send."""
+
+    asker: Asker
+    account: Value | None
+    count: int
+    shown: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +144,26 @@ def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
             # What nobody decided in time has no page: too late reads as never was.
             opens=not is_too_late(row),
             view_digest=bytes(row.view_digest).hex(),
+            requester=(row.requester_client_id, row.requester_subject),
         )
         for row in confirmations
+    ]
+
+
+def crowds(waiting: Sequence[Line]) -> list[Crowd]:
+    """The requesters of two or more of these questions."""
+    theirs: dict[tuple[str, str], list[Line]] = {}
+    for row in waiting:
+        theirs.setdefault(row.requester, []).append(row)
+    return [
+        Crowd(
+            asker=rows[0].asker,
+            account=rows[0].account,
+            count=len(rows),
+            shown=" ".join(f"{row.id}:{row.view_digest}" for row in rows),
+        )
+        for rows in theirs.values()
+        if len(rows) > 1
     ]
 
 

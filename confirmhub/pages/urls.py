@@ -9,6 +9,7 @@ from confirmhub.pages import account, trying, views
 app_name = "pages"
 urlpatterns = [
     path("", views.inbox, name="inbox"),
+    path("deny-all", views.deny_all, name="deny_all"),
     path("history", views.history, name="history"),
     path("confirm/<uuid:confirmation_id>", views.confirm, name="confirm"),
     path("confirm/<uuid:confirmation_id>/revoke", views.revoke, name="revoke"),

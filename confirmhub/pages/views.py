@@ -6,6 +6,7 @@ is never carried through a sign-in: after it, the whole page comes again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -17,17 +18,18 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from confirmhub.confirmations import ledger, queries
-from confirmhub.confirmations.errors import AlreadyDecided, ConfirmationError, NotFound
+from confirmhub.confirmations.errors import AlreadyDecided, ConfirmationError, NotFound, ViewChanged
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Verdict
 from confirmhub.pages import screens, values
-from confirmhub.pages.forms import DecisionForm, ReasonForm, SearchForm
+from confirmhub.pages.forms import DecisionForm, DenialsForm, ReasonForm, SearchForm
 from confirmhub.pages.refusals import refuse
 
 HISTORY_ROWS = 200
 RECENT_ROWS = 6
 INBOX_ROWS = 100
+DENIED_TOGETHER = "Denied together with all that this requester asked."
 
 
 @require_safe
@@ -36,8 +38,10 @@ def inbox(request: HttpRequest) -> HttpResponse:
     """The first page: what waits for the person signed in, the most urgent first."""
     viewer = person(request)
     waiting = list(queries.list_waiting_for(approver=viewer)[: INBOX_ROWS + 1])
+    lines = screens.lines(waiting[:INBOX_ROWS], viewer=viewer)
     context = {
-        "lines": screens.lines(waiting[:INBOX_ROWS], viewer=viewer),
+        "lines": lines,
+        "crowds": screens.crowds(lines),
         "more": len(waiting) > INBOX_ROWS,
         "now": timezone.now().isoformat(),
     }
@@ -92,6 +96,30 @@ def revoke(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
     except ConfirmationError as exc:
         return refuse(request, exc, confirmation_id=confirmation_id)
     return redirect("pages:confirm", confirmation_id)
+
+
+@require_POST
+@login_required
+def deny_all(request: HttpRequest) -> HttpResponse:
+    """Deny what one requester asks, as far as it was on the screen. There is no such thing for approving.
+
+    Each is a decision of its own. What was settled meanwhile, or says something else than was shown, stays as
+    it is; what still waits is on the page that follows.
+    """
+    form = DenialsForm(request.POST)
+    if not form.is_valid():
+        raise BadRequest
+    for shown in form.cleaned_data["shown"].split(" "):
+        confirmation_id, _, digest = shown.partition(":")
+        with suppress(NotFound, AlreadyDecided, ViewChanged):
+            ledger.decide(
+                confirmation_id=UUID(confirmation_id),
+                approver=person(request),
+                verdict=Verdict.DENY,
+                digest_shown=digest,
+                reason=DENIED_TOGETHER,
+            )
+    return redirect("pages:inbox")
 
 
 def person(request: HttpRequest) -> User:

@@ -36,6 +36,11 @@ admin.site.enable_nav_sidebar = False
 # Characters of a question in the queue; the row's own page shows it whole.
 SHORT = 80
 
+_HEAD = ("stands", "asks_whole", "requester", "client", "subject", "rule")
+_ASKED = ("act", "where", "given", "seen", "says")
+_TIMES = ("asked", "due", "settled", "usable_until", "spent")
+_DIGESTS = ("action_digest", "view")
+
 
 def _when(at: dt.datetime | None) -> str:
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else "-"
@@ -163,15 +168,12 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     view_on_site = False
     inlines: ClassVar = [DecisionInline, OutcomeInline, EventInline, NoticeInline]
     fieldsets: ClassVar = [
-        (None, {"fields": ("stands", "asks_whole", "requester", "client", "subject", "rule")}),
-        ("What was asked", {"fields": ("act", "where", "given", "seen", "says")}),
-        ("Times", {"fields": ("asked", "due", "settled", "usable_until", "spent")}),
-        ("Digests", {"fields": ("action_digest", "view")}),
+        (None, {"fields": _HEAD}),
+        ("What was asked", {"fields": _ASKED}),
+        ("Times", {"fields": _TIMES}),
+        ("Digests", {"fields": _DIGESTS}),
     ]
-    readonly_fields = (
-        "stands", "asks_whole", "requester", "client", "subject", "rule", "act", "where", "given", "seen", "says",
-        "asked", "due", "settled", "usable_until", "spent", "action_digest", "view",
-    )  # fmt: skip
+    readonly_fields = (*_HEAD, *_ASKED, *_TIMES, *_DIGESTS)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Confirmation]:
         approved = Count("decisions", filter=Q(decisions__verdict=Verdict.APPROVE))

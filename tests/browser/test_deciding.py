@@ -1,0 +1,232 @@
+"""Deciding in a real Chromium: what a person does on purpose counts once, a slip does not count."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from django.contrib.auth.models import User
+from django.db.models.functions import Now
+from playwright.sync_api import Page, expect
+
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Confirmation, Decision
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Status
+from tests.browser.conftest import OpenPage, Watch
+from tests.confirmations.clock import make_overdue
+from tests.factories import AUDIENCE, PASSWORD, make_pending
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+PATH = "/srv/reports/Q3-\u202efdp.exe"
+
+
+@pytest.fixture
+def pending(agent: Principal) -> Confirmation:
+    action = Action(AUDIENCE, "delete_file", {"path": PATH, "recursive": False})
+    return make_pending(agent, action=action, question="Delete one file?", summary="It is old.")
+
+
+def url(confirmation: Confirmation) -> str:
+    return f"/confirm/{confirmation.id}"
+
+
+def when_awake(page: Page) -> Page:
+    """Wait out the time in which presses are taken for slips."""
+    expect(page.locator("form[data-deliberate]")).not_to_have_class("still")
+    return page
+
+
+def test_a_person_approves(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+
+    page.get_by_role("button", name="Approve once").click()
+
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+    pending.refresh_from_db()
+    assert pending.status == Status.APPROVED
+
+
+def test_a_person_denies_with_a_reason(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+
+    page.get_by_label("Reason").fill("Not before the audit")
+    page.get_by_role("button", name="Deny").click()
+
+    expect(page.locator(".stamp b")).to_have_text("Denied")
+    expect(page.get_by_text("Not before the audit")).to_be_visible()
+    assert pending.decisions.get().reason == "Not before the audit"
+
+
+def test_after_the_sign_in_the_whole_question_comes(
+    open_page: OpenPage, alice: User, pending: Confirmation
+) -> None:
+    page = open_page(url(pending))
+
+    page.get_by_label("Name").fill("alice")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("Delete one file?")
+    expect(page.get_by_role("button", name="Deny")).to_be_visible()
+
+
+def test_somebody_else_finds_nothing(
+    open_page: OpenPage, bob: User, pending: Confirmation, watch: Watch
+) -> None:
+    watch.allowed.add(404)
+
+    page = open_page(url(pending), as_=bob)
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here for you")
+    expect(page.get_by_text("Q3")).to_have_count(0)
+
+
+def test_a_double_click_decides_once(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+
+    page.get_by_role("button", name="Approve once").dblclick()
+
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+    assert Decision.objects.count() == 1
+
+
+def test_the_second_of_two_tabs_is_told(
+    open_page: OpenPage, alice: User, pending: Confirmation, watch: Watch
+) -> None:
+    first = when_awake(open_page(url(pending), as_=alice))
+    second = when_awake(open_page(url(pending), as_=alice))
+    watch.allowed.add(409)
+
+    first.get_by_role("button", name="Deny").click()
+    expect(first.locator(".stamp b")).to_have_text("Denied")
+    second.get_by_role("button", name="Approve once").click()
+
+    expect(second.get_by_role("heading", level=1)).to_have_text("This was decided before")
+    pending.refresh_from_db()
+    assert pending.status == Status.DENIED
+
+
+def test_the_back_button_shows_what_is_and_not_what_was(
+    open_page: OpenPage, alice: User, pending: Confirmation
+) -> None:
+    page = open_page("/", as_=alice)
+    page.get_by_role("link", name="Delete one file?").click()
+    when_awake(page).get_by_role("button", name="Approve once").click()
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+
+    page.go_back()
+
+    expect(page.get_by_role("button", name="Approve once")).to_have_count(0)
+    assert Decision.objects.count() == 1
+
+
+def test_it_works_without_javascript(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
+    page = open_page(url(pending), as_=alice, java_script_enabled=False)
+    expect(page.locator(".due b")).to_contain_text("min")
+
+    page.get_by_role("button", name="Approve once").click()
+
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+
+
+def test_a_press_right_after_loading_or_coming_back_is_taken_for_a_slip(
+    open_page: OpenPage, alice: User, pending: Confirmation
+) -> None:
+    page = open_page("/history", as_=alice)
+    noon = dt.datetime(2026, 11, 30, 12, tzinfo=dt.UTC)
+    page.clock.install(time=noon)
+    page.clock.pause_at(noon + dt.timedelta(seconds=1))
+    page.goto(page.url.replace("/history", url(pending)))
+    approve = page.get_by_role("button", name="Approve once")
+
+    page.clock.run_for(600)
+    approve.click()
+    assert Decision.objects.count() == 0
+    page.clock.run_for(200)
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    page.clock.run_for(600)
+    approve.click()
+    assert Decision.objects.count() == 0
+
+    page.clock.run_for(200)
+    approve.click()
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+
+
+def test_no_key_decides_by_itself(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+    assert page.evaluate("document.activeElement === document.body")
+
+    for key in ("Enter", "Space", "y", "a", "n"):
+        page.keyboard.press(key)
+    page.get_by_label("Reason").fill("typed, then Enter")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+Enter")
+
+    expect(page.get_by_label("Reason")).to_have_value("typed, then Enter")
+    assert Decision.objects.count() == 0
+
+
+def test_the_two_answers_have_one_size_and_the_keyboard_meets_no_first(
+    open_page: OpenPage, alice: User, pending: Confirmation
+) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+    deny, approve = page.get_by_role("button", name="Deny"), page.get_by_role("button", name="Approve once")
+
+    page.get_by_label("Reason").focus()
+    page.keyboard.press("Tab")
+    expect(deny).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(approve).to_be_focused()
+
+    left, right = deny.bounding_box(), approve.bounding_box()
+    assert left is not None
+    assert right is not None
+    assert (left["width"], left["height"], left["y"]) == (right["width"], right["height"], right["y"])
+    assert left["height"] >= 44
+    styles = "element => (({backgroundColor, borderWidth, fontSize}) => [backgroundColor, borderWidth, fontSize])(getComputedStyle(element))"  # noqa: E501 - one expression
+    page.mouse.move(0, 0)
+    assert deny.evaluate(styles) == approve.evaluate(styles)
+
+
+def test_when_the_time_is_over_the_open_page_stops_offering(
+    open_page: OpenPage, alice: User, pending: Confirmation
+) -> None:
+    page = open_page("/history", as_=alice)
+    page.clock.install()
+    page.goto(page.url.replace("/history", url(pending)))
+
+    page.clock.run_for(dt.timedelta(minutes=11).total_seconds() * 1000)
+
+    expect(page.locator(".due b")).to_have_text("0 s")
+    page.get_by_role("button", name="Approve once").click()
+    assert Decision.objects.count() == 0
+
+
+def test_an_answer_that_comes_too_late_is_told_that_there_is_nothing(
+    open_page: OpenPage, alice: User, pending: Confirmation, watch: Watch
+) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+    make_overdue(pending, decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
+    watch.allowed.add(404)
+
+    page.get_by_role("button", name="Approve once").click()
+
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here for you")
+    assert Decision.objects.count() == 0
+
+
+def test_a_newcomer_tries_it(open_page: OpenPage, alice: User, watch: Watch) -> None:
+    page = open_page("/", as_=alice)
+    watch.allowed.add(409)
+
+    page.get_by_role("button", name="Try it").click()
+    expect(page.locator(".cp")).to_have_text("⟨U+202E⟩")
+    when_awake(page).get_by_role("button", name="Approve once").click()
+    page.get_by_role("button", name="Spend the yes").click()
+    expect(page.locator(".stamp b")).to_have_text("Done")
+    page.get_by_role("button", name="Try to spend it again").click()
+
+    expect(page.get_by_text("Already redeemed at")).to_be_visible()

@@ -1,0 +1,170 @@
+"""What a browser makes of the pages: whole at every width, true to hostile values, silent elsewhere."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from playwright.sync_api import Page, expect
+
+from confirmhub.confirmations.actions import MAX_BYTES, Action
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from tests.browser.conftest import OpenPage, Watch
+from tests.factories import AUDIENCE, decide, make_pending
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+HOSTILE = {
+    "override": "/srv/a\u202ecod.exe",
+    "ended isolate": "x\u2069\u202eabc",
+    "zero width": "bru\u200bsh",
+    "breaks": "safe" + "\n" * 12 + "rm -rf /",
+    "terminal": "\x1b[2K\x1b[1A/tmp/safe",
+    "stacked": "a" + "\u0335" * 3 + "Z\u0351\u0352\u0353" * 40,
+    "wide": "W" * 900,
+    "markup": "</bdi></dd></dl><h1>Approved</h1><script>alert(1)</script><img src=https://evil.example/x>",
+    "address": "javascript:alert(1) https://evil.example/?q=1",
+    "typed mark": "⟨U+200B⟩",
+    "\u202eyek": "in the key",
+}
+
+
+def make_hostile(agent: Principal) -> Confirmation:
+    return make_pending(
+        agent,
+        action=Action(AUDIENCE, "run", HOSTILE),
+        summary="Approve\u202e this <b>now</b>\u2069\u202e",
+        question="Run it?",
+    )
+
+
+def no_sideways_scrolling(page: Page) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+@pytest.mark.parametrize("width", [1280, 390, 320], ids=["desktop", "phone", "400-percent"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_hostile_request_stays_in_its_boxes(
+    open_page: OpenPage, alice: User, agent: Principal, width: int, scheme: str
+) -> None:
+    confirmation = make_hostile(agent)
+
+    page = open_page(
+        f"/confirm/{confirmation.id}",
+        as_=alice,
+        viewport={"width": width, "height": 800},
+        color_scheme=scheme,
+    )
+
+    no_sideways_scrolling(page)
+    expect(page.locator("h1")).to_have_count(1)
+    expect(page.locator("main img, main iframe, main a[href^='http']")).to_have_count(0)
+    text = page.locator("main").inner_text()
+    assert not set(text) & set("\u202e\u2069\u200b\x1b")
+    for button in ("Deny", "Approve once"):
+        box = page.get_by_role("button", name=button).bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+
+
+def test_a_mark_cannot_be_typed(open_page: OpenPage, alice: User, agent: Principal) -> None:
+    page = open_page(f"/confirm/{make_hostile(agent).id}", as_=alice)
+
+    real = page.locator("dt:has-text('zero width') + dd .v")
+    typed = page.locator("dt:has-text('typed mark') + dd .v")
+
+    assert real.inner_text() == "bru⟨U+200B⟩sh"
+    expect(real.locator(".cp")).to_have_attribute("title", "U+200B ZERO WIDTH SPACE")
+    assert typed.inner_text() == "⟨U+27E8⟩U+200B⟨U+27E9⟩"
+
+
+@pytest.mark.parametrize("part", ["אב", "\u200fאב", "العربية"])
+def test_parts_of_a_path_keep_their_places(
+    open_page: OpenPage, alice: User, agent: Principal, part: str
+) -> None:
+    path = f"/{part}/{part}x/c 100 200"
+    page = open_page(
+        f"/confirm/{make_pending(agent, action=Action(AUDIENCE, 'run', {'path': path})).id}", as_=alice
+    )
+
+    # The left edge of each slash and of the end must grow in the order of the text.
+    edges = page.locator("dd .v").first.evaluate(
+        """box => {
+            const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT), found = [];
+            for (let node = walker.nextNode(); node; node = walker.nextNode())
+                for (let at = 0; at < node.data.length; at++)
+                    if ("/c1".includes(node.data[at])) {
+                        const range = document.createRange();
+                        range.setStart(node, at); range.setEnd(node, at + 1);
+                        found.push(range.getBoundingClientRect().left);
+                    }
+            return found;
+        }"""
+    )
+
+    assert edges == sorted(edges)
+    assert len(edges) == 5
+
+
+def test_arguments_as_large_as_they_may_be_are_shown_whole(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    items = ["x" * 3_000 for _ in range(10)]
+    assert len(str(items)) > MAX_BYTES * 0.9
+    confirmation = make_pending(agent, action=Action(AUDIENCE, "run", {"items": items}))
+
+    page = open_page(f"/confirm/{confirmation.id}", as_=alice, viewport={"width": 390, "height": 800})
+
+    no_sideways_scrolling(page)
+    assert page.locator("dd .v").all_inner_texts()[:10] == items
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_quiet(
+    open_page: OpenPage, alice: User, agent: Principal, watch: Watch, scheme: str
+) -> None:
+    settled = decide(make_pending(agent), alice)
+    waiting = make_pending(agent, action=Action(AUDIENCE, "run", {}))
+    alice.is_staff = alice.is_superuser = True
+    alice.save()
+    watch.allowed |= {404}
+    page = open_page("/", as_=alice, color_scheme=scheme, viewport={"width": 390, "height": 800})
+    home = page.url.rstrip("/")
+
+    for path in (
+        f"/confirm/{waiting.id}",
+        f"/confirm/{settled.id}",
+        "/history",
+        "/password",
+        "/nowhere",
+        "/admin/",
+        "/admin/confirmations/confirmation/",
+        f"/admin/confirmations/confirmation/{settled.id}/change/",
+    ):
+        page.goto(f"{home}{path}")
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        if not path.startswith("/admin"):
+            no_sideways_scrolling(page)
+
+
+def test_the_sign_in_page_is_quiet(open_page: OpenPage) -> None:
+    page = open_page("/sign-in", viewport={"width": 320, "height": 600})
+
+    expect(page.get_by_role("button", name="Sign in")).to_be_visible()
+    no_sideways_scrolling(page)
+
+
+def test_no_page_can_be_framed(open_page: OpenPage, alice: User, pending_page: str, watch: Watch) -> None:
+    page = open_page("/history", as_=alice)
+    page.set_content(f"<iframe src='{watch.home}{pending_page}'></iframe>")
+
+    frame = page.frames[-1]
+    frame.wait_for_load_state()
+
+    assert "Approve" not in frame.content()
+    watch.problems = [problem for problem in watch.problems if "frame" not in problem.lower()]
+
+
+@pytest.fixture
+def pending_page(agent: Principal) -> str:
+    return f"/confirm/{make_pending(agent).id}"

@@ -1,0 +1,102 @@
+"""The receipt: who decided, what came of it, and whether the record is whole."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+
+from confirmhub.confirmations import ledger
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Result, Status
+from tests.factories import decide, redeem
+from tests.pages.conftest import DELETE
+
+
+def receipt(browser: Client, confirmation: Confirmation) -> str:
+    return browser.get(f"/confirm/{confirmation.id}").content.decode()
+
+
+def behind_the_ledgers_back(statement: str) -> None:
+    """As the owner of the tables could."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SET CONSTRAINTS ALL IMMEDIATE"
+        )  # else the open transaction's checks bar the next line
+        cursor.execute("ALTER TABLE confirmations_event DISABLE TRIGGER USER")
+        cursor.execute(statement)
+        cursor.execute("ALTER TABLE confirmations_event ENABLE TRIGGER USER")
+
+
+def test_the_outcome_is_shown_in_the_words_of_who_did_it(
+    browser: Client, alice: User, agent: Principal, pending: Confirmation, transactional_db: None
+) -> None:
+    spent = redeem(decide(pending, alice), agent, action=DELETE)
+    before = receipt(browser, pending)
+    ledger.report_outcome(receipt=spent, result=Result.FAILED, detail="The file\u200b was in use.")
+
+    after = receipt(browser, pending)
+
+    assert "What came of it has not been reported." in before
+    assert "<b>Failed</b>" in after
+    assert "The file" in after
+    assert "⟨U+200B⟩" in after
+
+
+def test_a_yes_can_be_taken_back_until_it_is_used(
+    browser: Client, alice: User, pending: Confirmation
+) -> None:
+    decide(pending, alice)
+    assert "Take the yes back" in receipt(browser, pending)
+
+    response = browser.post(f"/confirm/{pending.id}/revoke", {"reason": "wrong folder"}, follow=True)
+
+    pending.refresh_from_db()
+    html = response.content.decode()
+    assert pending.status == Status.REVOKED
+    assert "<b>Taken back</b>" in html
+    assert "wrong folder" in html
+    assert "Take the yes back" not in html
+
+
+def test_a_spent_yes_cannot_be_taken_back(
+    browser: Client, alice: User, agent: Principal, pending: Confirmation, transactional_db: None
+) -> None:
+    redeem(decide(pending, alice), agent, action=DELETE)
+
+    response = browser.post(f"/confirm/{pending.id}/revoke", {"reason": ""})
+
+    pending.refresh_from_db()
+    assert response.status_code == 409
+    assert "This yes was spent before" in response.content.decode()
+    assert pending.status == Status.REDEEMED
+
+
+def test_nobody_else_takes_a_yes_back(stranger: Client, alice: User, pending: Confirmation) -> None:
+    decide(pending, alice)
+
+    response = stranger.post(f"/confirm/{pending.id}/revoke", {"reason": ""})
+
+    pending.refresh_from_db()
+    assert response.status_code == 404
+    assert pending.status == Status.APPROVED
+
+
+def test_a_changed_record_is_called_one(browser: Client, alice: User, pending: Confirmation) -> None:
+    decide(pending, alice)
+    behind_the_ledgers_back("UPDATE confirmations_event SET actor = 'user 999' WHERE seq = 2")
+
+    html = receipt(browser, pending)
+
+    assert "all are in place" not in html
+    assert "somebody has changed this record" in html
+
+
+def test_a_record_with_its_end_cut_off_is_called_changed(
+    browser: Client, alice: User, pending: Confirmation
+) -> None:
+    decide(pending, alice)
+    behind_the_ledgers_back("DELETE FROM confirmations_event WHERE seq = 2")
+
+    assert "somebody has changed this record" in receipt(browser, pending)

@@ -1,0 +1,133 @@
+"""How values are cut into what the templates draw. Nothing is lost, and nothing changes places."""
+
+from __future__ import annotations
+
+import html
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from confirmhub import display
+from confirmhub.confirmations.actions import Json
+from confirmhub.pages import values, words
+
+JSON: st.SearchStrategy[Json] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=30,
+)
+
+
+def text_of(value: values.Value) -> str:
+    lines = value.lines or (value.pieces,)
+    return "\n".join("".join(piece.text for piece in line) for line in lines)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\u202e\u200b⟨⟩/\\: \t")))
+def test_the_pieces_of_a_line_are_its_projection(raw: str) -> None:
+    line = raw.replace("\n", "")
+
+    assert text_of(values.value(line)) == display.text(line)
+
+
+@given(st.lists(st.text(st.sampled_from("ab א\t"), min_size=1, max_size=5), min_size=2, max_size=5))
+def test_a_text_of_several_lines_is_drawn_line_by_line(lines: list[str]) -> None:
+    assert text_of(values.value("\n".join(lines))) == "\n".join(display.text(line) for line in lines)
+
+
+def test_an_empty_line_has_its_number_and_no_mark() -> None:
+    assert values.value("a\n\n").lines == ((values.Piece("a"),), (), ())
+
+
+def test_right_to_left_parts_stand_alone_and_plain_text_does_not() -> None:
+    pieces = values.value("/srv/אב/גד/c 100").pieces
+
+    assert [(piece.text, piece.alone) for piece in pieces] == [
+        ("/srv/", False),
+        ("אב", True),
+        ("/", False),
+        ("גד", True),
+        ("/c 100", False),
+    ]
+
+
+@pytest.mark.parametrize("raw", ["\ud800", "\x00", "a\u202eb", "<b>", "'\"&"])
+def test_the_exact_form_tells_what_is_not_plain(raw: str) -> None:
+    value = values.value(raw)
+
+    if display.text(raw) == raw:
+        assert (value.exact, value.fingerprint) == ("", "")
+    else:
+        assert value.exact == ascii(raw)
+        assert len(value.fingerprint) == 9
+    html.escape(text_of(value)).encode()  # fits in a page
+
+
+def test_remarks_on_many_lines_are_counted_and_warnings_come_first() -> None:
+    notes = values.value("\n".join(["\u00a0 x"] * 20 + ["a\u202eb"])).notes
+
+    assert notes[0].level == "warn"
+    assert notes[0].message.startswith("Line 21: ")
+    assert len(notes) == 9
+    assert notes[-1].message.startswith("And ")
+
+
+@given(st.dictionaries(st.text(max_size=4), JSON, max_size=5))
+def test_every_key_and_every_value_has_its_row(arguments: dict[str, Json]) -> None:
+    rows = values.rows(list(arguments.items()))
+
+    def count(item: Json) -> int:
+        inner = list(item.values()) if isinstance(item, dict) else item if isinstance(item, list) else []
+        return 1 + sum(count(one) for one in inner)
+
+    assert len(rows) == count(arguments) - 1
+    assert all((row.key is None) != (row.position is None) for row in rows)
+
+
+def test_arguments_as_deep_as_they_may_be_are_shown() -> None:
+    deep: Json = "bottom"
+    for _ in range(63):
+        deep = [deep]
+
+    rows = values.rows([("a", deep)])
+
+    assert rows[-1].level == 63
+    assert rows[-1].depth == 4
+    assert text_of(rows[-1].value or values.value("")) == "bottom"
+
+
+@pytest.mark.parametrize(
+    ("item", "kind", "text"),
+    [
+        ("1", "text", "1"),
+        (1, "number", "1"),
+        (1.0, "number", "1.0"),
+        (1e300, "number", "1e+300"),
+        (True, "true or false", "true"),
+        ("true", "text", "true"),
+        (None, "nothing", "null"),
+        ("null", "text", "null"),
+    ],
+)
+def test_the_type_tells_apart_what_reads_the_same(item: Json, kind: str, text: str) -> None:
+    (row,) = values.rows([("a", item)])
+
+    assert row.kind == kind
+    assert row.value is not None
+    assert text_of(row.value) == text
+    assert json.loads(text if kind != "text" else json.dumps(text)) == item
+
+
+def test_durations_read_in_two_units() -> None:
+    import datetime as dt
+
+    spans = [dt.timedelta(seconds=n) for n in (-5, 0, 59, 60, 521, 3600, 3661, 90_000, 172_800)]
+
+    assert [words.span(span) for span in spans] == [
+        "0 s", "0 s", "59 s", "1 min", "8 min 41 s", "1 h", "1 h 1 min", "1 d 1 h", "2 d",
+    ]  # fmt: skip
+    assert [words.length(dt.timedelta(seconds=n)) for n in (60, 90, 300, 7200, 86_400)] == [
+        "1 minute", "90 seconds", "5 minutes", "2 hours", "1 day",
+    ]  # fmt: skip

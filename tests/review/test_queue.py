@@ -1,0 +1,156 @@
+"""The operators' queue: seen with the permission, never changed, and every value shown with its marks."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db.models.functions import Now
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries, Settings
+
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Verdict
+from tests.confirmations.clock import make_overdue
+from tests.factories import AUDIENCE, decide, make_pending, make_user
+
+QUEUE = "/admin/confirmations/confirmation/"
+
+
+@pytest.fixture(autouse=True)
+def static_root(settings: Settings, tmp_path: Path) -> None:
+    """Whitenoise warns of a folder that is missing."""
+    settings.STATIC_ROOT = tmp_path
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    """Somebody of the staff who may view confirmations, and nothing else."""
+    olga = make_user("olga", is_staff=True)
+    olga.user_permissions.add(Permission.objects.get(codename="view_confirmation"))
+    return signed_in(olga)
+
+
+@pytest.fixture
+def denied(agent: Principal, alice: User) -> Confirmation:
+    """A hostile request, denied with a hostile reason."""
+    hostile = "a\u202eb<script>"
+    action = Action(AUDIENCE, "run", {hostile: hostile, "more": {"x": [hostile]}})
+    asked = make_pending(agent, action=action, summary=hostile, question=f"Run {hostile}?")
+    return decide(asked, alice, Verdict.DENY, reason=hostile)
+
+
+def signed_in(user: User) -> Client:
+    client = Client(headers={"host": "localhost"})
+    client.force_login(user)
+    return client
+
+
+def row(confirmation: Confirmation) -> str:
+    return f"{QUEUE}{confirmation.id}/change/"
+
+
+def test_the_queue_shows_what_matters_of_each(operator: Client, denied: Confirmation) -> None:
+    html = operator.get(QUEUE).content.decode()
+
+    for said in (
+        '<span class="status denied">denied</span>',
+        "Run a⟨U+202E⟩b&lt;script&gt;?",
+        ">run<",
+        "https://agent.example/client.json",
+        f"{denied.requested_at:%Y-%m-%d %H:%M:%S} UTC",
+        f"{denied.decide_by:%Y-%m-%d %H:%M:%S} UTC",
+        "0 of 1",
+    ):
+        assert said in html
+    assert "\u202e" not in html
+    assert "<script>" not in html
+
+
+def test_a_row_shows_all_of_it_with_decisions_and_log(operator: Client, denied: Confirmation) -> None:
+    html = operator.get(row(denied)).content.decode()
+
+    assert html.count("a⟨U+202E⟩b&lt;script&gt;") >= 6  # question, key, value, nested value, summary, reason
+    assert "\u202e" not in html
+    assert "b<script>" not in html
+    for said in ("alice", bytes(denied.digest).hex(), bytes(denied.view_digest).hex(), "requested", "asked"):
+        assert said in html.lower()
+
+
+def test_an_overdue_question_is_called_expired(operator: Client, agent: Principal) -> None:
+    make_overdue(make_pending(agent), decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
+
+    assert '<span class="status expired">expired</span>' in operator.get(QUEUE).content.decode()
+
+
+@pytest.mark.parametrize("path", ["add/", "{}/change/", "{}/delete/"])
+@pytest.mark.parametrize("who", ["operator", "superuser"])
+def test_nothing_is_changed_here(operator: Client, denied: Confirmation, path: str, who: str) -> None:
+    if who == "superuser":
+        operator = signed_in(make_user("root", is_staff=True, is_superuser=True))
+    before = Confirmation.objects.values().get()
+
+    response = operator.post(QUEUE + path.format(denied.id), {"status": "approved", "post": "yes"})
+
+    assert response.status_code == 403
+    assert Confirmation.objects.values().get() == before
+
+
+def test_there_is_no_action_to_choose(operator: Client, denied: Confirmation) -> None:
+    html = operator.get(QUEUE).content.decode()
+
+    assert 'name="action"' not in html
+    assert "_selected_action" not in html
+
+
+def test_staff_without_the_permission_see_nothing(denied: Confirmation) -> None:
+    client = signed_in(make_user("clerk", is_staff=True))
+
+    assert client.get(QUEUE).status_code == 403
+    assert client.get(row(denied)).status_code == 403
+
+
+def test_who_is_not_staff_is_refused_and_not_asked_for_a_password(alice: User) -> None:
+    response = signed_in(alice).get(QUEUE, follow=True)
+
+    assert response.status_code == 403
+    assert "You are not allowed to do that" in response.content.decode()
+
+
+def test_the_sign_in_is_the_one_for_everybody(db: None) -> None:
+    nobody = Client(headers={"host": "localhost"})
+
+    response = nobody.get(QUEUE, follow=True)
+
+    assert response.redirect_chain[-1] == (f"/sign-in?next={QUEUE}", 302)
+
+
+def test_no_other_host_is_gone_to_by_way_of_the_admin(db: None, alice: User) -> None:
+    nobody = Client(headers={"host": "localhost"})
+
+    response = nobody.get("/admin/login/?next=https://evil.example/", follow=True)
+
+    assert "https://evil.example" not in response.content.decode()
+
+
+def test_the_queue_is_searched(operator: Client, denied: Confirmation, agent: Principal) -> None:
+    make_pending(agent, question="Something else?")
+
+    html = operator.get(QUEUE, {"q": "else"}).content.decode()
+
+    assert "Something else?" in html
+    assert "Run a" not in html
+
+
+def test_many_rows_take_no_more_questions_than_few(
+    operator: Client, agent: Principal, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    for number in range(20):
+        make_pending(agent, action=Action(AUDIENCE, "run", {"number": number}))
+
+    with django_assert_max_num_queries(10):
+        operator.get(QUEUE)
