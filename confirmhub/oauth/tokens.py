@@ -2,7 +2,8 @@
 
 So the same refresh, sent twice, can get the same answer twice, though only digests are stored
 (several hosts refresh once per parallel 401). Nothing extra is minted, and reuse detection
-stays exact. The toolkit calls the two generators by the names in `defaults`.
+stays exact. Each refresh token leads to its successor, and to the access token beside it. The
+toolkit calls the two generators by the names in `defaults`.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ _DOMAIN = "confirmhub/oauth/v1/"
 
 
 def access_token(request: Request, refresh_token: bool = False) -> str:  # noqa: FBT001, FBT002
-    """A new access token; for a refresh, the one that follows from the presented token."""
+    """The access token of the pair that is being issued."""
     del refresh_token  # oauthlib's signature
-    return derive(kind="at", token=_source(request))
+    return derive(kind="at", token=_issued(request))
 
 
 def refresh_token(request: Request, refresh_token: bool = False) -> str:  # noqa: FBT001, FBT002
-    """A new refresh token; for a refresh, the one that follows from the presented token."""
+    """The refresh token of the pair that is being issued."""
     del refresh_token  # oauthlib's signature
-    return derive(kind="rt", token=_source(request))
+    return _issued(request)
 
 
 def derive(*, kind: Literal["at", "rt"], token: str) -> str:
@@ -45,7 +46,10 @@ def digest(token: str) -> str:
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
 
 
-def _source(request: Request) -> str:
-    if request.grant_type == "refresh_token":
-        return str(request.refresh_token)
-    return secrets.token_urlsafe(32)
+def _issued(request: Request) -> str:
+    # Set before where the validator answers with a pair that it has issued already.
+    if getattr(request, "issued_refresh_token", None) is None:
+        fresh = request.grant_type != "refresh_token"
+        source = secrets.token_urlsafe(32) if fresh else str(request.refresh_token)
+        request.issued_refresh_token = derive(kind="rt", token=source)
+    return str(request.issued_refresh_token)

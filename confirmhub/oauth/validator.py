@@ -160,7 +160,7 @@ class Validator(OAuth2Validator):
     def validate_refresh_token(
         self, refresh_token: str, client: Client, request: Request, *args: object
     ) -> bool:
-        # Parallel refreshes queue here; the first rotates, the others find its successor.
+        # Parallel refreshes queue here; the first rotates, the others find what it issued.
         row = (
             RefreshToken.objects.select_for_update(of=("self",))
             .select_related("user", "access_token")
@@ -170,19 +170,15 @@ class Validator(OAuth2Validator):
         )
         if row is None or not row.user.is_active:
             return False
-        if row.revoked is not None and row.revoked > timezone.now() - GRACE:
-            # Gone if it was revoked or has itself been refreshed: then this is reuse.
-            successor = AccessToken.objects.filter(source_refresh_token=row).first()
-            derived = digest(derive(kind="at", token=refresh_token))
-            if successor is not None and hmac.compare_digest(successor.token_checksum, derived):
-                request.successor = successor
-                request.user = row.user
-                request.refresh_token_instance = row
-                return True
+        if row.revoked is None and stepup.is_pending(grant=row, access_token=row.access_token):
+            self._refuse_step_up(row, request)
+        again = _issued_lately(row, refresh_token, request.scope)
+        if again is not None:
+            request.issued, request.issued_refresh_token = again
+            request.user, request.refresh_token_instance = row.user, row
+            return True
         if row.revoked is not None:
             log.warning("Refresh token of client %s reused after rotation", client.client_id)
-        elif stepup.is_pending(grant=row, access_token=row.access_token):
-            self._refuse_step_up(row, request)
         return bool(super().validate_refresh_token(refresh_token, client, request, *args))
 
     def get_original_scopes(self, refresh_token: str, request: Request, *args: object) -> list[str] | str:
@@ -193,7 +189,7 @@ class Validator(OAuth2Validator):
     # --- the tokens ---------------------------------------------------------------------------
 
     def _save_bearer_token(self, token: dict[str, object], request: Request, *args: object) -> None:
-        again = getattr(request, "successor", None)
+        again = getattr(request, "issued", None)
         if again is None:
             super()._save_bearer_token(token, request, *args)
             return
@@ -242,6 +238,29 @@ class Validator(OAuth2Validator):
                 status_code=400,
                 request=request,
             )
+
+
+def _issued_lately(row: RefreshToken, token: str, scope: str | None) -> tuple[AccessToken, str] | None:
+    """The pair that answered this refresh, or issued this token, within the grace: to be given again.
+
+    Of parallel requests whose access token has expired, each sends a refresh. Some send the token
+    that the first of them has just spent; some already read its successor, and to rotate that again
+    would take the new access token from under the others.
+    """
+    since = timezone.now() - GRACE
+    if row.revoked is not None:
+        successor = derive(kind="rt", token=token)
+        # Gone if it was revoked or has itself been spent: then this is reuse.
+        issued = AccessToken.objects.filter(source_refresh_token=row).first() if row.revoked > since else None
+    else:
+        successor, issued = token, row.access_token
+        if issued is None or issued.source_refresh_token_id is None or issued.created <= since:
+            return None
+        if scope is not None and set(scope.split()) != set(issued.scope.split()):
+            return None
+    if issued is None or issued.token_checksum != digest(derive(kind="at", token=successor)):
+        return None
+    return issued, successor
 
 
 def _verifies(verifier: str | None, challenge: str) -> bool:

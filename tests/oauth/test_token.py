@@ -246,10 +246,31 @@ def test_a_refresh_sent_again_after_the_grace_ends_the_session(host: Any) -> Non
 def test_a_token_two_generations_old_ends_the_session_even_within_the_grace(host: Any) -> None:
     first = host.sign_in()["refresh_token"]
     second = host.refresh(first).json()["refresh_token"]
-    third = host.refresh(second).json()
+    third = host.refresh(second, scope="confirm:read").json()
 
     assert host.refresh(first).json()["error"] == "invalid_grant"
     assert bearer.find(token=third["access_token"]) is None
+
+
+def test_a_new_pair_is_not_rotated_again_under_the_requests_that_wait_for_it(host: Any) -> None:
+    old = host.sign_in()["refresh_token"]
+    new = host.refresh(old).json()
+
+    answers = [host.refresh(token).json() for token in (new["refresh_token"], old, new["refresh_token"])]
+
+    assert {answer["access_token"] for answer in answers} == {new["access_token"]}
+    assert {answer["refresh_token"] for answer in answers} == {new["refresh_token"]}
+    assert bearer.find(token=new["access_token"]) is not None
+
+
+def test_a_pair_older_than_the_grace_is_rotated(host: Any) -> None:
+    new = host.refresh(host.sign_in()["refresh_token"]).json()
+    AccessToken.objects.update(created=timezone.now() - timedelta(seconds=31))
+
+    newer = host.refresh(new["refresh_token"]).json()
+
+    assert newer["refresh_token"] != new["refresh_token"]
+    assert bearer.find(token=new["access_token"]) is None
 
 
 def test_the_grace_is_no_way_round_a_revocation(host: Any) -> None:
@@ -278,6 +299,7 @@ def test_a_refresh_for_less_scope_does_not_shrink_the_grant(host: Any) -> None:
     token = host.sign_in()["refresh_token"]
 
     narrow = host.refresh(token, scope="confirm:read").json()
+    AccessToken.objects.update(created=timezone.now() - timedelta(seconds=31))
     wide = host.refresh(narrow["refresh_token"]).json()
 
     assert narrow["scope"] == "confirm:read"
