@@ -51,6 +51,7 @@ class Cluster:
         if self._account:
             self._programs = binaries.readable_copy(self._programs)
         self._process: subprocess.Popen[bytes] | None = None
+        self._log_start = 0
 
     def url(self, role: str, *, database: str = DATABASE) -> str:
         """Return the URL by which `role` reaches `database`."""
@@ -164,6 +165,7 @@ class Cluster:
             "log_timezone=UTC",
             *self._options,
         )
+        self._log_start = self._log.stat().st_size
         return processes.spawn(
             [
                 *(str(self._programs / "postgres"), "-D", self._seen_from(self.folder)),
@@ -189,10 +191,10 @@ class Cluster:
             os.chown(path, self._account.uid, self._account.gid)
 
     def _reason(self) -> str:
-        """Return the last complaint in the server's log."""
+        """Return what the server complained of last, since it was started last."""
         with self._log.open("rb") as log:
-            log.seek(max(0, self._log.stat().st_size - 4096))
-            lines = log.read().decode(errors="replace").splitlines()
+            log.seek(self._log_start)
+            lines = log.read(64 * 1024).decode(errors="replace").splitlines()
         fatal = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "could not" in line]
         return fatal[-1] if fatal else "it says nothing"
 

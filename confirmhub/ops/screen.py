@@ -23,7 +23,7 @@ confirmhub is ready at {url}
     Claude Code   claude mcp add --transport http confirmhub {mcp}
     VS Code       code --add-mcp {shlex.quote(vs_code)}
     Codex         codex mcp add confirmhub --url {mcp} && codex mcp login confirmhub
-    Inspector     npx @modelcontextprotocol/inspector --transport http --server-url {mcp}
+    Inspector     npx @modelcontextprotocol/inspector --transport http --protocol-era auto --server-url {mcp}
 
   See it work   ./hub demo
   Data          {state.folder}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import http.client
 import json
@@ -160,9 +161,13 @@ def listening(*, host: str, port: int) -> Iterator[list[socket.socket]]:
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(_listen(host or "127.0.0.1", port))]
         if not host:
-            # "localhost" is this address too, where the machine has it.
-            with contextlib.suppress(OSError):
+            # "localhost" is this address too, where the machine has it. Somebody else's there would be
+            # taken for us, so it must be ours or nobody's.
+            try:
                 sockets.append(stack.enter_context(_bind("::1", port)))
+            except OSError as exc:
+                if exc.errno == errno.EADDRINUSE:
+                    raise _busy(port) from exc
         yield sockets
 
 
@@ -174,9 +179,12 @@ def _listen(host: str, port: int) -> socket.socket:
             raise CannotStart(f"Port {port} needs root: choose one above 1023 with --port.") from exc
         if isinstance(exc, socket.gaierror) or "assign" in str(exc):
             raise CannotStart(f"{host} is no address of this machine: choose another --host.") from exc
-        raise CannotStart(
-            f"Port {port} is in use: stop what uses it, or choose another with --port {port + 1}."
-        ) from exc
+        raise _busy(port) from exc
+
+
+def _busy(port: int) -> CannotStart:
+    other = port + 1 if port < 65535 else 8000
+    return CannotStart(f"Port {port} is in use: stop what uses it, or choose another with --port {other}.")
 
 
 def _bind(host: str, port: int) -> socket.socket:

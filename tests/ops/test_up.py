@@ -151,6 +151,18 @@ def test_a_busy_port_is_one_line_that_says_what_to_do(up: Up) -> None:
     ]
 
 
+@pytest.mark.skipif(not socket.has_ipv6, reason="this machine has no IPv6")
+def test_a_port_that_somebody_has_on_the_other_loopback_address_is_busy(up: Up) -> None:
+    # A browser that asks for localhost there would be served by them, and take it for us.
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+
+        service = up(port=port)
+
+        assert service.wait_for_end() == 1
+    assert f"Port {port} is in use" in service.text
+
+
 def test_an_address_of_another_machine_is_one_line_that_says_what_to_do(up: Up) -> None:
     service = up("--host", "203.0.113.7")
 

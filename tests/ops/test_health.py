@@ -1,0 +1,112 @@
+"""`/healthz` tells the parts apart, and asking it costs little."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+from starlette.requests import Request
+
+from confirmhub.ops import health
+
+
+@pytest.fixture(autouse=True)
+def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with ThreadPoolExecutor(max_workers=1) as checker:
+        monkeypatch.setattr(health, "_checker", checker)
+        monkeypatch.setattr(health, "_asked", (float("-inf"), None))
+        yield
+
+
+def ask() -> tuple[int, dict[str, object]]:
+    answer = asyncio.run(health.healthz(Request({"type": "http"})))
+    return answer.status_code, json.loads(bytes(answer.body))
+
+
+@pytest.mark.django_db
+def test_it_is_ready_when_every_part_is() -> None:
+    health.beat(name="worker")
+    health.beat(name="beat")
+
+    assert health.check() == dict.fromkeys(health.PARTS, True)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("silent", ["worker", "beat"])
+def test_a_process_that_fell_silent_is_missing(silent: str) -> None:
+    health.beat(name="worker")
+    health.beat(name="beat")
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE ops_heartbeat SET at = at - interval '31 s' WHERE name = %s", [silent])
+
+    assert health.check() == dict.fromkeys(health.PARTS, True) | {silent: False}
+
+
+@pytest.mark.django_db
+def test_a_migration_that_was_not_applied_is_missing() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM django_migrations WHERE app = 'confirmations'")
+
+    assert not health.check()["migrations"]
+
+
+@pytest.mark.django_db
+def test_an_empty_database_is_no_failure_of_the_check() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE ops_heartbeat")
+
+    assert health.check() == {"database": True, "migrations": False, "worker": False, "beat": False}
+
+
+def test_what_is_missing_is_named_and_nothing_else_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "check", lambda: dict.fromkeys(health.PARTS, True) | {"beat": False})
+
+    status, answer = ask()
+
+    assert status == 503
+    assert answer == {
+        "ready": False,
+        "missing": ["beat"],
+        "parts": {"database": True, "migrations": True, "worker": True, "beat": False},
+    }
+
+
+def test_a_database_that_hangs_is_missing_and_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    calls: list[None] = []
+
+    def hang() -> dict[str, bool]:
+        calls.append(None)
+        released.wait(30)
+        return dict.fromkeys(health.PARTS, True)
+
+    monkeypatch.setattr(health, "check", hang)
+    monkeypatch.setattr(health, "PATIENCE", 0.05)
+
+    try:
+        assert [ask()[0] for _ in range(3)] == [503, 503, 503]
+        assert len(calls) == 1
+    finally:
+        released.set()
+
+
+def test_many_who_ask_at_once_share_one_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[None] = []
+
+    def check() -> dict[str, bool]:
+        calls.append(None)
+        return dict.fromkeys(health.PARTS, True)
+
+    monkeypatch.setattr(health, "check", check)
+
+    async def crowd() -> set[int]:
+        answers = await asyncio.gather(*(health.healthz(Request({"type": "http"})) for _ in range(50)))
+        return {answer.status_code for answer in answers}
+
+    assert asyncio.run(crowd()) == {200}
+    assert len(calls) == 1
