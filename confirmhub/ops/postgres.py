@@ -133,8 +133,10 @@ class Cluster:
         )
         if made.returncode:
             shutil.rmtree(new, ignore_errors=True)
-            last = (made.stderr.strip().splitlines() or ["no message"])[-1]
-            raise CannotStart(f"initdb failed: {last} (programs: {self._programs}).")
+            raise CannotStart(
+                f"The database could not be made in {self.folder}: {_complaint(made.stderr)};"
+                " is there room on the disk?"
+            )
         (new / "run").mkdir(mode=0o700)
         self._give_away(new / "run")
         new.rename(self.folder)
@@ -194,9 +196,7 @@ class Cluster:
         """Return what the server complained of last, since it was started last."""
         with self._log.open("rb") as log:
             log.seek(self._log_start)
-            lines = log.read(64 * 1024).decode(errors="replace").splitlines()
-        fatal = [line for line in lines if "FATAL:" in line or "PANIC:" in line or "could not" in line]
-        return fatal[-1] if fatal else "it says nothing"
+            return _complaint(log.read(64 * 1024).decode(errors="replace"))
 
 
 @contextlib.contextmanager
@@ -228,6 +228,16 @@ def _sweep(prefix: str) -> None:
             if folder.lstat().st_uid == lock.stat().st_uid == os.geteuid() and not folder.is_symlink():
                 fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+def _complaint(said: str) -> str:
+    """Return the line of a program of Postgres's that says what went wrong."""
+    marks = ("No space left", "FATAL:", "PANIC:", "could not", "error")
+    lines = said.splitlines()
+    for mark in marks:
+        if found := [line.strip() for line in lines if mark in line]:
+            return found[-1]
+    return lines[-1].strip() if lines else "it says nothing"
 
 
 def _account() -> Account:
