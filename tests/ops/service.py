@@ -13,7 +13,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -23,15 +23,22 @@ PATIENCE = 90.0  # seconds, on a machine that runs every other test at the same 
 class Service:
     """One run of `up`, from its start to its end."""
 
-    def __init__(self, state: Path, *arguments: str, port: int | None = None) -> None:
+    def __init__(
+        self,
+        state: Path,
+        *arguments: str,
+        port: int | None = None,
+        command: Sequence[str | Path] = (sys.executable, "-m", "confirmhub.ops"),
+        home: Path | None = None,
+    ) -> None:
         self.state = state
         self.port = port or free_port()
         self.said: list[str] = []
         env = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME")}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "confirmhub.ops", "up", "--port", str(self.port), *arguments],
+            [*command, "up", "--port", str(self.port), *arguments],
             cwd=ROOT,
-            env=env | {"CONFIRMHUB_STATE": str(state)},
+            env=env | ({"HOME": str(home)} if home else {}) | {"CONFIRMHUB_STATE": str(state)},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
