@@ -10,7 +10,6 @@ import asyncio
 import logging
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import timedelta
 from functools import cache
 from http import HTTPStatus
 
@@ -20,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 PARTS = ("database", "migrations", "worker", "beat")
-FRESH = timedelta(seconds=30)  # a process that was silent for longer counts as missing
+FRESH = 30  # seconds; a process that was silent for longer counts as missing
 KEPT = 1.0  # seconds for which an answer is given again, so that asking costs the database nothing
 PATIENCE = 3.0  # seconds that the database has to answer
 
@@ -78,7 +77,10 @@ def check() -> dict[str, bool]:
                 return dict.fromkeys(PARTS, False) | {"database": True}
             cursor.execute("SELECT app, name FROM django_migrations")
             migrated = _migrations() <= set(cursor.fetchall())
-            cursor.execute("SELECT name FROM ops_heartbeat WHERE at > clock_timestamp() - %s", [FRESH])
+            cursor.execute(
+                "SELECT name FROM ops_heartbeat WHERE at > clock_timestamp() - make_interval(secs => %s)",
+                [FRESH],
+            )
             alive = {name for (name,) in cursor.fetchall()}
     except Error as exc:
         # Closed, so that the next check connects anew: Postgres may have been restarted.
@@ -95,4 +97,4 @@ def check() -> dict[str, bool]:
 
 @cache
 def _migrations() -> frozenset[tuple[str, str]]:
-    return frozenset(MigrationLoader(None).graph.nodes)  # type: ignore[arg-type]
+    return frozenset(MigrationLoader(None).graph.nodes)
