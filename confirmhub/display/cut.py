@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from confirmhub.display.graphemes import divides
 from confirmhub.display.render import text
-from confirmhub.display.spans import CLOSE, OPEN, Span, spans, token
+from confirmhub.display.spans import CLOSE, OPEN, Span, spans, written
 
 LEAST_LIMIT = 64
 """Room for the cut and something on both sides of it, in characters."""
@@ -47,14 +47,14 @@ def _head(value: str, pieces: Iterable[Span], room: int) -> tuple[str, int]:
     """As much of the beginning as there is room for, and where in the value it stops."""
     shown = ""
     for piece in pieces:
-        written = _written(value, piece)
-        if len(written) > room:
+        added = written(value, piece)
+        if len(added) > room:
             stop = piece.start if piece.escaped else piece.start + room
             while stop > piece.start and not divides(value[stop - 1], value[stop]):
                 stop -= 1
             return shown + value[piece.start : stop], stop
-        shown += written
-        room -= len(written)
+        shown += added
+        room -= len(added)
     return shown, len(value)
 
 
@@ -62,17 +62,12 @@ def _tail(value: str, pieces: Sequence[Span], room: int) -> tuple[str, int]:
     """As much of the end as there is room for, and where in the value it starts."""
     shown = ""
     for piece in reversed(pieces):
-        written = _written(value, piece)
-        if len(written) > room:
+        added = written(value, piece)
+        if len(added) > room:
             start = piece.stop if piece.escaped else piece.stop - room
             while start < piece.stop and not divides(value[start - 1], value[start]):
                 start += 1
             return value[start : piece.stop] + shown, start
-        shown = written + shown
-        room -= len(written)
+        shown = added + shown
+        room -= len(added)
     return shown, 0
-
-
-def _written(value: str, piece: Span) -> str:
-    start, stop, escaped = piece
-    return token(value[start], stop - start) if escaped else value[start:stop]

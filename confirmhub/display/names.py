@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from functools import lru_cache
 
 from confirmhub.display.properties import CONTROL_NAMES, UNASSIGNED, kind
 
@@ -25,6 +26,7 @@ def name(char: str) -> str:
     return unicodedata.name(char, "private use")
 
 
+@lru_cache(maxsize=1024)
 def named(char: str) -> str:
     """The code point and the name."""
     return f"U+{ord(char):04X} {name(char)}"

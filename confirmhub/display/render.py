@@ -16,7 +16,7 @@ from confirmhub.display.flags import Flag, find_flags
 from confirmhub.display.graphemes import divides
 from confirmhub.display.names import named
 from confirmhub.display.properties import CONFUSABLES_VERSION, UNICODE_VERSION
-from confirmhub.display.spans import CLOSE, OPEN, TIMES, Span, spans, token
+from confirmhub.display.spans import CLOSE, OPEN, TIMES, Span, spans, written
 
 VERSION = f"display 1, Unicode {UNICODE_VERSION}, confusables {CONFUSABLES_VERSION}"
 """What decides how values are shown. Part of the digest of what a person saw, so a change of
@@ -27,6 +27,8 @@ EMPTY = f"{OPEN}empty{CLOSE}"
 _TOKEN = re.compile(
     rf"{OPEN}(?:U\+(?P<code>[0-9A-F]{{4,6}})(?:{TIMES}(?P<count>[1-9][0-9]{{0,6}}))?|empty){CLOSE}"
 )
+# Most values: words of ASCII, a space between two.
+_PLAIN = re.compile(r"[!-;=-~]+(?: [!-;=-~]+)*+")
 # Where the parts of paths, URLs, addresses, commands and lists meet.
 _SEPARATOR = re.compile(r"([/\\:.@?&=#,; ]+)")
 
@@ -64,7 +66,9 @@ class Shown:
 
 def text(value: str) -> str:
     """The value on one line, as everywhere where there is only text."""
-    return "".join(part.text for part in _parts(value, spans(value)))
+    if _PLAIN.fullmatch(value):
+        return value
+    return "".join(written(value, piece) for piece in spans(value)) or EMPTY
 
 
 def show(value: str) -> Shown:
@@ -93,13 +97,12 @@ def unshow(projection: str) -> str:
 def _parts(value: str, pieces: Iterable[Span]) -> Iterator[Part]:
     if not value:
         yield Part(EMPTY, "text of no characters")
-    for start, stop, escaped in pieces:
-        if escaped:
-            char, count = value[start], stop - start
-            times = f", {count} times" if count > 1 else ""
-            yield Part(token(char, count), named(char) + times)
-        else:
-            yield Part(value[start:stop])
+    for piece in pieces:
+        title = None
+        if piece.escaped:
+            count = piece.stop - piece.start
+            title = named(value[piece.start]) + (f", {count} times" if count > 1 else "")
+        yield Part(written(value, piece), title)
 
 
 def _meant(match: re.Match[str]) -> str:

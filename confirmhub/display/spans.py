@@ -105,10 +105,13 @@ def spans(value: str) -> Iterator[Span]:
         start = stop
 
 
-def token(char: str, count: int) -> str:
-    """How a run of `count` equal characters is written (R1)."""
-    times = f"{TIMES}{count}" if count > 1 else ""
-    return f"{OPEN}U+{ord(char):04X}{times}{CLOSE}"
+def written(value: str, piece: Span) -> str:
+    """How a span of a value is shown (R1)."""
+    start, stop, escaped = piece
+    if not escaped:
+        return value[start:stop]
+    times = f"{TIMES}{stop - start}" if stop - start > 1 else ""
+    return f"{OPEN}U+{ord(value[start]):04X}{times}{CLOSE}"
 
 
 def _raw(value: str) -> bytearray:

@@ -112,7 +112,8 @@ def _find_in_word(value: str, word: range, at_home: frozenset[str]) -> Iterator[
     yield from _find_mixture(text, word.start)
     looks = [_look(char) for char in text]
     alike = [(at, char) for at, char in zip(word, text, strict=True) if char in LOOKALIKES]
-    if not alike or None in looks:
+    # A number of such digits is told with its value.
+    if not alike or None in looks or text.isdecimal():
         return
     reading = "".join(look for look in looks if look is not None)
     latin = _ASCII_LETTER.search(text) is not None
