@@ -54,7 +54,8 @@ def _adapt_settings() -> None:
     }
     if "CONFIRMHUB_TEST_TEMPLATE" in os.environ:
         database = settings.DATABASES["default"]
-        database["TEST"] = {"TEMPLATE": database["NAME"]}
+        # Where an xdist worker set Django up before us, the other keys are there and needed.
+        database["TEST"] = database.get("TEST", {}) | {"TEMPLATE": database["NAME"]}
 
 
 _provide_environment()

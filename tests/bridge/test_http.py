@@ -14,8 +14,8 @@ LIST = call_message("list_confirmations", {})
 
 
 @pytest.mark.parametrize("value", ["evil.example", "localhost", "localhost:1", "localhost.evil.example", ""])
-def test_a_foreign_host_is_refused_before_anything_else(url: str, value: str) -> None:
-    answer = post(url, b"not even JSON", headers={"host": value}, method="PUT")
+def test_a_foreign_host_is_refused_before_anything_else(application: str, value: str) -> None:
+    answer = post(application, b"not even JSON", headers={"host": value}, method="PUT")
 
     assert answer.status_code == 403
     assert answer.json()["error"]["message"].startswith(f"Host {value or '⟨empty⟩'} is not served here.")
@@ -25,14 +25,14 @@ def test_a_foreign_host_is_refused_before_anything_else(url: str, value: str) ->
 @pytest.mark.parametrize(
     "value", ["https://evil.example", "null", "http://localhost", "http://127.0.0.1:8000"]
 )
-def test_a_foreign_origin_is_refused_before_the_token_is_looked_at(url: str, value: str) -> None:
-    answer = post(url, LIST, headers={"origin": value})
+def test_a_foreign_origin_is_refused_before_the_token_is_looked_at(application: str, value: str) -> None:
+    answer = post(application, LIST, headers={"origin": value})
 
     assert answer.status_code == 403
     assert answer.json() == {
         "jsonrpc": "2.0",
         "id": None,
-        "error": {"code": -32600, "message": f"Origin {value} is not served here. Use {url}."},
+        "error": {"code": -32600, "message": f"Origin {value} is not served here. Use {application}."},
     }
 
 
@@ -40,8 +40,8 @@ def test_our_own_origin_is_served(url: str, token: str) -> None:
     assert post(url, LIST, token=token, headers={"origin": url}).status_code == 200
 
 
-def test_an_offending_value_is_shown_on_one_line_with_nothing_hidden(url: str) -> None:
-    answer = post(url, LIST, headers={"origin": b"https://\xa0evil\xad.example"})
+def test_an_offending_value_is_shown_on_one_line_with_nothing_hidden(application: str) -> None:
+    answer = post(application, LIST, headers={"origin": b"https://\xa0evil\xad.example"})
 
     assert "⟨U+00A0⟩evil⟨U+00AD⟩.example" in answer.json()["error"]["message"]
 
@@ -62,16 +62,16 @@ def test_a_compressed_body_is_refused(url: str, token: str) -> None:
     assert post(url, LIST, token=token, headers={"content-encoding": "gzip"}).status_code == 415
 
 
-def test_a_body_of_64_kib_is_read_and_one_byte_more_is_not(url: str) -> None:
+def test_a_body_of_64_kib_is_read_and_one_byte_more_is_not(application: str) -> None:
     just = b'"' + b"x" * (64 * 1024 - 2) + b'"'
 
-    assert post(url, just).status_code == 400  # read, and no object
-    assert post(url, just + b" ").status_code == 413
+    assert post(application, just).status_code == 400  # read, and no object
+    assert post(application, just + b" ").status_code == 413
 
 
-def test_a_body_that_does_not_say_its_length_is_bounded_too(url: str) -> None:
+def test_a_body_that_does_not_say_its_length_is_bounded_too(application: str) -> None:
     chunks = (b"x" * 1024 for _ in range(65))
-    answer = httpx2.post(f"{url}/mcp", content=chunks, headers={"content-type": "application/json"})
+    answer = httpx2.post(f"{application}/mcp", content=chunks, headers={"content-type": "application/json"})
 
     assert answer.status_code == 413
 
@@ -93,8 +93,10 @@ def test_a_body_that_does_not_say_its_length_is_bounded_too(url: str) -> None:
         pytest.param(b"", "Expecting value", id="empty"),
     ],
 )
-def test_json_that_two_readers_could_read_differently_is_refused(url: str, body: bytes, says: str) -> None:
-    answer = post(url, body)
+def test_json_that_two_readers_could_read_differently_is_refused(
+    application: str, body: bytes, says: str
+) -> None:
+    answer = post(application, body)
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, -32700)
     assert says in answer.json()["error"]["message"]
@@ -110,13 +112,13 @@ def test_a_batch_is_refused(url: str, token: str) -> None:
     assert post(url, [LIST, LIST], token=token).status_code == 400
 
 
-def test_without_a_token_the_challenge_names_scopes_and_metadata(url: str) -> None:
-    answer = post(url, LIST)
+def test_without_a_token_the_challenge_names_scopes_and_metadata(application: str) -> None:
+    answer = post(application, LIST)
 
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == (
         'Bearer scope="confirm:read confirm:redeem confirm:request", '
-        f'resource_metadata="{url}/.well-known/oauth-protected-resource/mcp"'
+        f'resource_metadata="{application}/.well-known/oauth-protected-resource/mcp"'
     )
 
 
@@ -182,20 +184,20 @@ def test_the_scope_of_administration_implies_the_others(url: str, alice: User) -
     assert post(url, call_message("delete_file", {"path": "/x"}), token=token).status_code == 200
 
 
-def test_the_metadata_names_resource_issuer_and_scopes(url: str) -> None:
-    answer = httpx2.get(f"{url}/.well-known/oauth-protected-resource/mcp")
+def test_the_metadata_names_resource_issuer_and_scopes(application: str) -> None:
+    answer = httpx2.get(f"{application}/.well-known/oauth-protected-resource/mcp")
 
     assert answer.json() == {
-        "resource": f"{url}/mcp",
-        "authorization_servers": [url],
+        "resource": f"{application}/mcp",
+        "authorization_servers": [application],
         "scopes_supported": ["confirm:read", "confirm:request", "confirm:redeem"],
         "bearer_methods_supported": ["header"],
         "resource_name": "confirmhub",
     }
 
 
-def test_the_metadata_is_not_served_to_a_foreign_host(url: str) -> None:
-    path = f"{url}/.well-known/oauth-protected-resource/mcp"
+def test_the_metadata_is_not_served_to_a_foreign_host(application: str) -> None:
+    path = f"{application}/.well-known/oauth-protected-resource/mcp"
 
     assert httpx2.get(path, headers={"host": "evil.example"}).status_code == 403
     assert httpx2.post(path).status_code == 405
