@@ -53,9 +53,7 @@ def pause_after(*, attempts: int) -> dt.timedelta:
 
 
 def _send(notice: LeasedNotice, channel: Channel) -> None:
-    recipient = User.objects.filter(pk=notice.recipient_id, is_active=True).first()
-    if recipient is None:
-        raise Undeliverable("there is no such person any more")
+    recipient = User.objects.get(pk=notice.recipient_id)
     confirmation = _read(notice, recipient)
     if notice.kind == "asked" and confirmation.effective_status is not Status.PENDING:
         raise Undeliverable("it was settled before anybody was told")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.db import connections
 from pytest_django import DjangoDbBlocker
 
 from confirmhub.confirmations.principals import Principal
@@ -16,7 +17,11 @@ from tests.factories import make_pending
 
 
 @pytest.fixture
-def url(transactional_db: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+def url(
+    transactional_db: None, django_db_blocker: DjangoDbBlocker, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    # The server's threads end with it, and would leave the connections that they keep.
+    monkeypatch.setitem(connections.settings["default"], "CONN_MAX_AGE", 0)
     with django_db_blocker.unblock(), served() as url:
         yield url
 

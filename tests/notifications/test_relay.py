@@ -66,10 +66,10 @@ def test_the_relay_outlives_its_connections(agent: Principal, sent: Sent) -> Non
     sent.get(timeout=SOON)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
-        assert cursor.fetchone() == (2,)
+        assert len(cursor.fetchall()) >= 2
 
     ask(agent, 2)
 
