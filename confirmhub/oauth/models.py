@@ -50,6 +50,10 @@ class Client(AbstractApplication):
             models.CheckConstraint(name="client_never_skips_consent", condition=Q(skip_authorization=False)),
         ]
 
+    def __str__(self) -> str:
+        # Not its name, which is its own words: the admin prints this in many places as it is.
+        return str(self.client_id)
+
     def natural_key(self) -> tuple[str]:
         return (self.client_id,)
 

@@ -1,4 +1,4 @@
-"""The authorization server's paths: these and no others of django-oauth-toolkit.
+"""The authorization server's paths: ours, and no others of django-oauth-toolkit.
 
 The toolkit's own list would mount client administration, introspection and the device flow. The
 resource's metadata (RFC 9728) is served by the bridge, whose resource it is.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from confirmhub.oauth import consent, views
+from confirmhub.oauth import account, consent, views
 
 app_name = "oauth2_provider"  # the toolkit reverses names in it
 
@@ -18,4 +18,5 @@ urlpatterns = [
     path("oauth/token", views.Token.as_view(), name="token"),
     path("oauth/revoke", views.Revoke.as_view(), name="revoke"),
     path("oauth/register", views.Register.as_view(), name="register"),
+    path("account/hosts", account.hosts, name="hosts"),
 ]

@@ -1,0 +1,69 @@
+"""Which programs may act for a person at present, and the way to end that."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from confirmhub.oauth.clients import ClientLabel, label
+from confirmhub.oauth.models import AccessToken, Code, RefreshToken
+from confirmhub.oauth.scopes import SCOPES
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One program that holds tokens of a person."""
+
+    key: int
+    client: ClientLabel
+    scopes: tuple[str, ...]
+    """In words for people."""
+
+    last_used_at: datetime
+    """When it last got a token; with a lifetime of an hour, within an hour of its last call."""
+
+
+def list_connections(*, user: User) -> list[Connection]:
+    """The programs that can get a token for `user` now, the one that was used last first."""
+    grants = (
+        RefreshToken.objects.filter(user=user, revoked__isnull=True, access_token__isnull=False)
+        .select_related("application")
+        .order_by("created")
+    )
+    held: dict[int, set[str]] = {}
+    latest: dict[int, RefreshToken] = {}
+    for grant in grants:
+        held.setdefault(grant.application_id, set()).update(grant.grant_scope.split())
+        latest[grant.application_id] = grant
+    found = [
+        Connection(
+            key=key,
+            client=label(grant.application),
+            scopes=tuple(words for name, words in SCOPES.items() if name in held[key]),
+            last_used_at=grant.created,
+        )
+        for key, grant in latest.items()
+    ]
+    return sorted(found, key=lambda connection: connection.last_used_at, reverse=True)
+
+
+def disconnect(*, user: User, key: int) -> None:
+    """End everything that the program `key` may do for `user`, at once. None of theirs: nothing."""
+    with transaction.atomic():
+        mine = {"user": user, "application_id": key}
+        Code.objects.filter(**mine).delete()
+        for family in set(
+            RefreshToken.objects.filter(**mine, revoked__isnull=True).values_list("token_family", flat=True)
+        ):
+            RefreshToken.revoke_family(family)
+        AccessToken.objects.filter(**mine).delete()
+    log.info("User %s disconnected client %s", user.pk, key)
