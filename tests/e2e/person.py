@@ -37,6 +37,8 @@ class Person:
         if self.page.get_by_label("Password").is_visible():
             self._sign_in()
         self._heading(re.compile("^Let 127.0.0.1:.* act for you\\?$"))
+        self.page.wait_for_load_state()
+        expect(self.page.locator("form.still")).to_have_count(0)
         self.page.get_by_role("button", name="Allow").click()
         self.page.wait_for_url("http://127.0.0.1:*/callback?*")
 

@@ -19,7 +19,7 @@ def text(page: Any) -> str:
 def test_the_page_names_host_account_redirect_and_scopes_in_words(host: Any) -> None:
     page = text(host.page())
 
-    assert 'Let a program at <bdi dir="ltr">127.0.0.1:33418</bdi> act for you?' in page
+    assert 'Let <bdi dir="ltr">127.0.0.1:33418</bdi> act for you?' in page
     assert "Not verified" in page
     assert "Test host" in page
     assert "ada" in page
