@@ -53,7 +53,8 @@ class Watch:
 type OpenPage = Callable[..., Page]
 
 
-@pytest.fixture(scope="session")
+# Not for the session: while Playwright runs, no other test of this process can run an event loop.
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
