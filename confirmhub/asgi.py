@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, cast
 
 from a2wsgi import WSGIMiddleware
 from django.core.wsgi import get_wsgi_application
@@ -18,6 +19,7 @@ django = get_wsgi_application()  # loads the apps, which the imports below need
 
 from starlette.applications import Starlette  # noqa: E402
 from starlette.routing import Mount, Route  # noqa: E402
+from starlette.types import ASGIApp  # noqa: E402
 
 from confirmhub.confirmations import waiting  # noqa: E402
 from confirmhub.ops.health import healthz  # noqa: E402
@@ -29,6 +31,8 @@ THREADS = 8  # one database connection each
 def create() -> Starlette:
     """Build an application that can be started once."""
     bridge = build()
+    # Each of the three libraries types the same interface in its own words.
+    pages = WSGIMiddleware(cast(Any, django), workers=THREADS)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -41,7 +45,7 @@ def create() -> Starlette:
         routes=[
             *bridge.routes,
             Route("/healthz", healthz),
-            Mount("/", WSGIMiddleware(django, workers=THREADS)),
+            Mount("/", cast(ASGIApp, pages)),
         ],
         lifespan=lifespan,
     )

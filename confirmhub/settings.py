@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from django.utils.csp import CSP
@@ -72,7 +73,7 @@ TEMPLATES = [
 
 _database = env.database("DATABASE_URL")
 _tls = {key: _database.pop(key) for key in ("sslmode", "sslrootcert") if key in _database}
-DATABASES = {
+DATABASES: dict[str, Any] = {
     "default": {
         "ENGINE": "django.db.backends.postgresql",
         **_database,
@@ -117,8 +118,8 @@ SESSION_COOKIE_AGE = 12 * 3600  # seconds
 CSRF_FAILURE_VIEW = "confirmhub.pages.errors.csrf_failure"
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL]
 X_FRAME_OPTIONS = "DENY"
-# No other site ever gets a Referer. Not "no-referrer": under it browsers send `Origin: null` with our own forms too
-# (Fetch, "append a request Origin header"), and the CSRF check rightly refuses that.
+# No other site ever gets a Referer. Not "no-referrer": under it browsers send `Origin: null` with our own
+# forms too (Fetch, "append a request Origin header"), and the CSRF check rightly refuses that.
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin"
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -87,7 +87,7 @@ def model_tool(
 
 
 def _closed(tool: Tool, arguments: type[BaseModel], *, output: Any) -> Tool:
-    class Closed(arguments, ArgModelBase):  # type: ignore[valid-type,misc] - a base that is a value
+    class Closed(arguments, ArgModelBase):  # type: ignore[valid-type,misc]  # a base that is a value
         # A misspelt argument that is quietly dropped would make another call than the one that was meant.
         model_config = ConfigDict(extra="forbid", title=tool.name)
 

@@ -56,8 +56,9 @@ class Validator(OAuth2Validator):
         if known is None or known.client_id != client_id:
             usable_id = client_id and client_id.isascii() and client_id.isprintable()
             known = Client.objects.filter(client_id=client_id).first() if usable_id else None
-        request.client = known if known is not None and known.is_usable(request) else None
-        return request.client
+        known = known if known is not None and known.is_usable(request) else None
+        request.client = known
+        return known
 
     def _check_secret(self, provided_secret: str, stored_secret: str) -> bool:
         # A public client has none, and an empty one is no proof of anything.
@@ -97,7 +98,10 @@ class Validator(OAuth2Validator):
         self._bind_resource(request)
         request.nonce, request.claims = None, None  # OpenID Connect is off
         # Stored as its digest, as tokens are; the host gets the value itself from `code`.
-        return super()._create_authorization_code(request, {**code, "code": digest(code["code"])}, expires)
+        stored: Code = super()._create_authorization_code(
+            request, {**code, "code": digest(code["code"])}, expires
+        )
+        return stored
 
     def validate_code(
         self, client_id: str, code: str, client: Client, request: Request, *args: object
