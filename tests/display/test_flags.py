@@ -138,6 +138,14 @@ def test_a_look_alike_word_is_read_out() -> None:
     )
 
 
+def test_a_short_word_beside_ascii_letters_is_not_at_home() -> None:
+    assert ("looks-ascii", "warn") in flags_of("p\u0430y \u0436\u0443\u043a")
+
+
+def test_a_number_that_looks_like_another_is_told_once() -> None:
+    assert list(flags_of("\u09ea\u09ea")) == [("digits", "info")]
+
+
 def test_warnings_come_first() -> None:
     levels = [flag.level for flag in show("e\u0301\u202e\u05d0 p\u0430y  ").flags]
 

@@ -17,6 +17,9 @@ from confirmhub.display import lines, short, show, text, unshow
         pytest.param(
             " a b  c ", "\u27e8U+0020\u27e9a b\u27e8U+0020\u00d72\u27e9c\u27e8U+0020\u27e9", id="spaces"
         ),
+        pytest.param(" a", "\u27e8U+0020\u27e9a", id="space-first"),
+        pytest.param("a ", "a\u27e8U+0020\u27e9", id="space-last"),
+        pytest.param(" ", "\u27e8U+0020\u27e9", id="space-alone"),
         pytest.param("\u27e8U+200B\u27e9", "\u27e8U+27E8\u27e9U+200B\u27e8U+27E9\u27e9", id="forged"),
         pytest.param("<u+1", "\u27e8U+003C\u27e9u+1", id="forged-with-less-than"),
         pytest.param("\u2039\uff35\uff0b", "\u27e8U+2039\u27e9\uff35\uff0b", id="forged-wide"),
@@ -35,6 +38,11 @@ from confirmhub.display import lines, short, show, text, unshow
         pytest.param("A\u20e3 1\u20e3", "A\u27e8U+20E3\u27e9 1\u20e3", id="keycap"),
         pytest.param("\u0628\u200c\u0628", "\u0628\u200c\u0628", id="zwnj-joins"),
         pytest.param("\u0628\u064b\u200c\u064c\u0628", "\u0628\u064b\u200c\u064c\u0628", id="zwnj-marks"),
+        pytest.param(
+            "\u0628\u200c\u064b\u064b\u0628",
+            "\u0628\u27e8U+200C\u27e9\u27e8U+064B\u00d72\u27e9\u0628",
+            id="zwnj-before-a-mark-twice",
+        ),
         pytest.param("\u0627\u200c\u0628", "\u0627\u27e8U+200C\u27e9\u0628", id="zwnj-after-alef"),
         pytest.param("\u0628\u200c\u200c\u0628", "\u0628\u27e8U+200C\u00d72\u27e9\u0628", id="zwnj-twice"),
         pytest.param("\u0628\u200cx", "\u0628\u27e8U+200C\u27e9x", id="zwnj-at-the-end"),
@@ -132,6 +140,12 @@ def test_a_cut_does_not_divide_a_family() -> None:
     head, _, tail = shown.partition("\u27e8\u2026")
     assert len(head) % len(family) == 0
     assert len(tail.partition("\u27e9")[2]) % len(family) == 0
+
+
+def test_a_cut_does_not_divide_a_flag() -> None:
+    shown = short("\U0001f1e9\U0001f1ea" * 40 + " x", 64)
+
+    assert shown.startswith("\u27e8\u2026")
 
 
 def test_a_limit_without_room_for_the_cut_is_refused() -> None:
