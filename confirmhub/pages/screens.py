@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Decision
-from confirmhub.confirmations.states import Result, Status, Verdict
+from confirmhub.confirmations.states import OPEN, Result, Status, Verdict
 from confirmhub.oauth import clients
 from confirmhub.pages import values, words
 from confirmhub.pages.values import Row, Value
@@ -98,6 +98,7 @@ class Screen:
     arguments: Sequence[Row]
     facts: Sequence[tuple[Value, Value]]
     pinned: bool
+    usable: bool
     summary: Value | None
     asker: Asker
     account: Value | None
@@ -127,7 +128,7 @@ class Screen:
 def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
     """Rows for the inbox and the history. Asks once for each requester, however many rows are theirs."""
     now = timezone.now()
-    names = accounts(confirmations)
+    names = accounts(confirmations, viewer=viewer)
     askers = {client: asker(client) for client in {row.requester_client_id for row in confirmations}}
     return [
         Line(
@@ -137,7 +138,7 @@ def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
             asker=askers[row.requester_client_id],
             account=_account(row, viewer=viewer, names=names),
             asked=words.moment(row.requested_at),
-            age=words.span(now - row.requested_at),
+            age=words.ago(now - row.requested_at),
             due=words.moment(row.decide_by),
             left=words.span(row.decide_by - now),
             state=words.state(row.effective_status, _result(row)),
@@ -172,7 +173,9 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
     now = timezone.now()
     status = confirmation.effective_status
     decisions = list(confirmation.decisions.select_related("approver").order_by("decided_at"))
-    events = list(confirmation.events.order_by("seq"))
+    waiting = status is Status.PENDING
+    # The record is for the receipt; while the question waits there is nothing to tell.
+    events = [] if waiting else list(confirmation.events.order_by("seq"))
     mine = next((decision for decision in decisions if decision.approver_id == viewer.pk), None)
     votes = [_vote(decision) for decision in decisions]
     return Screen(
@@ -183,9 +186,10 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
         arguments=values.rows(confirmation.argument_items),
         facts=[(values.value(label), values.value(fact)) for label, fact in confirmation.fact_items],
         pinned=bool(confirmation.fingerprint),
+        usable=status in OPEN,
         summary=values.value(confirmation.summary) if confirmation.summary else None,
         asker=asker(confirmation.requester_client_id),
-        account=_account(confirmation, viewer=viewer, names=accounts([confirmation])),
+        account=_account(confirmation, viewer=viewer, names=accounts([confirmation], viewer=viewer)),
         asked=words.moment(confirmation.requested_at),
         due=words.moment(confirmation.decide_by),
         left=words.span(confirmation.decide_by - now),
@@ -197,7 +201,7 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
         votes=votes,
         my_vote=votes[decisions.index(mine)] if mine else None,
         state=words.state(status, _result(confirmation)),
-        waiting=status is Status.PENDING,
+        waiting=waiting,
         revocable=status is Status.APPROVED,
         taken_back=values.value(confirmation.settled_reason)
         if status is Status.REVOKED and confirmation.settled_reason
@@ -210,7 +214,7 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
             for event in events
         ],
         log_seal=values.digest_head(events[-1].hash) if events else "",
-        log_intact=queries.log_is_intact(confirmation_id=confirmation.id),
+        log_intact=waiting or queries.log_is_intact(confirmation_id=confirmation.id),
         rehearsal=confirmation.requester_client_id == TRY_CLIENT
         and confirmation.requester_subject == str(viewer.pk),
     )
@@ -221,9 +225,11 @@ def is_too_late(confirmation: Confirmation) -> bool:
     return confirmation.effective_status is Status.EXPIRED and confirmation.redeem_by is None
 
 
-def accounts(confirmations: Iterable[Confirmation]) -> dict[str, str]:
+def accounts(confirmations: Iterable[Confirmation], *, viewer: User) -> dict[str, str]:
     """The sign-in names of the accounts that these confirmations are for, by subject, in one query."""
     subjects = {row.requester_subject for row in confirmations}
+    if subjects <= {str(viewer.pk)}:
+        return {}  # their own, which is not named
     keys = [
         int(subject) for subject in subjects if subject.isascii() and subject.isdigit() and len(subject) < 19
     ]

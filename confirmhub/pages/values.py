@@ -8,27 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from confirmhub import display
 from confirmhub.confirmations.actions import Json
 
-# Of a path, an address, a command, each part is laid out by itself: right-to-left ones cannot change places.
-_PARTS = re.compile(r"[/\\:.@?&=#,; ]+|[^/\\:.@?&=#,; ]+")
 _DEEPEST_INDENT = 4
 _NOTES_BY_LINE = 8
+_SHORT = 100  # characters of a text that is worth keeping prepared
 _EMPTY = display.text("")
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of text to draw: a mark (with a title), a part to be isolated, or plain text."""
+    """A run of text to draw. One that stands `alone` is laid out by itself, as right-to-left text must be."""
 
-    text: str
-    title: str = ""
-    alone: bool = False
+    parts: tuple[display.Part, ...]
+    alone: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,22 +59,15 @@ class Row:
     level: int
     depth: int
 
+    @property
+    def simple(self) -> bool:
+        """Nothing but one line to draw."""
+        return self.value is not None and not (self.value.lines or self.value.notes or self.value.exact)
+
 
 def value(raw: str) -> Value:
     """Prepare one untrusted text."""
-    shown = display.show(raw)
-    plain = shown.text == raw and not shown.flags
-    several = display.lines(raw) if "\n" in raw else ()
-    notes = (
-        _notes_by_line(several) if several else tuple(Note(flag.level, flag.message) for flag in shown.flags)
-    )
-    return Value(
-        pieces=() if several else tuple(_pieces(shown)),
-        lines=tuple(_line(line) for line in several),
-        notes=notes,
-        exact="" if plain else ascii(raw),
-        fingerprint="" if plain else _fingerprint(raw),
-    )
+    return _prepare_short(raw) if len(raw) <= _SHORT else _prepare(raw)
 
 
 def rows(items: list[tuple[str, Json]]) -> list[Row]:
@@ -104,6 +95,26 @@ def digest_head(digest: bytes | memoryview | None) -> str:
     """The first 8 hex digits in two groups, for people to compare; empty where there is no digest."""
     head = bytes(digest or b"").hex()[:8]
     return f"{head[:4]} {head[4:]}" if head else ""
+
+
+def _prepare(raw: str) -> Value:
+    shown = display.show(raw)
+    plain = shown.text == raw and not shown.flags
+    several = display.lines(raw) if "\n" in raw else ()
+    notes = (
+        _notes_by_line(several) if several else tuple(Note(flag.level, flag.message) for flag in shown.flags)
+    )
+    return Value(
+        pieces=() if several else _pieces(shown),
+        lines=tuple(_line(line) for line in several),
+        notes=notes,
+        exact="" if plain else ascii(raw),
+        fingerprint="" if plain else _fingerprint(raw),
+    )
+
+
+# Keys, names and hosts come again and again, on one page and on the next.
+_prepare_short = lru_cache(maxsize=2048)(_prepare)
 
 
 def _walk(items: list[tuple[str, Json]]) -> Iterator[Row]:
@@ -146,33 +157,18 @@ def _count(number: int, one: str, many: str, none: str) -> str:
     return none if number == 0 else one if number == 1 else many.format(number)
 
 
-def _pieces(shown: display.Shown) -> Iterator[Piece]:
-    for part in shown.parts:
-        if part.title:
-            yield Piece(part.text, title=part.title)
-        elif part.text.isascii():
-            yield Piece(part.text)
-        else:
-            yield from _split(part.text)
+def _pieces(shown: display.Shown) -> tuple[Piece, ...]:
+    if all(part.title or part.text.isascii() for part in shown.parts):
+        return (Piece(shown.parts, alone=False),) if shown.parts else ()
+    return tuple(
+        Piece(parts, alone=any(not part.title and not part.text.isascii() for part in parts))
+        for parts in shown.pieces
+    )
 
 
 def _line(shown: display.Shown) -> tuple[Piece, ...]:
     # The number in front of it says that an empty line is there; it needs no mark.
-    return () if shown.text == _EMPTY else tuple(_pieces(shown))
-
-
-def _split(text: str) -> Iterator[Piece]:
-    plain = ""
-    for match in _PARTS.finditer(text):
-        if match[0].isascii():
-            plain += match[0]
-            continue
-        if plain:
-            yield Piece(plain)
-            plain = ""
-        yield Piece(match[0], alone=True)
-    if plain:
-        yield Piece(plain)
+    return () if shown.text == _EMPTY else _pieces(shown)
 
 
 def _notes_by_line(lines: tuple[display.Shown, ...]) -> tuple[Note, ...]:

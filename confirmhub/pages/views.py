@@ -26,7 +26,8 @@ from confirmhub.pages import screens, values
 from confirmhub.pages.forms import DecisionForm, DenialsForm, ReasonForm, SearchForm
 from confirmhub.pages.refusals import refuse
 
-HISTORY_ROWS = 200
+HISTORY_ROWS = 50
+SEARCHED_ROWS = 500
 RECENT_ROWS = 6
 INBOX_ROWS = 100
 DENIED_TOGETHER = "Denied together with all that this requester asked."
@@ -57,9 +58,14 @@ def history(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         raise BadRequest
     query: str = form.cleaned_data["q"]
-    settled = queries.list_settled_for(approver=viewer, limit=HISTORY_ROWS)
+    looked_through = SEARCHED_ROWS if query else HISTORY_ROWS
+    settled = queries.list_settled_for(approver=viewer, limit=looked_through)
     found = [row for row in settled if _matches(row, query)] if query else settled
-    context = {"lines": screens.lines(found, viewer=viewer), "query": query, "rows": HISTORY_ROWS}
+    context = {
+        "lines": screens.lines(found[:HISTORY_ROWS], viewer=viewer),
+        "query": query,
+        "rows": looked_through,
+    }
     return render(request, "pages/history.html", context)
 
 

@@ -27,6 +27,8 @@ class State:
     sentence: str
 
 
+_JUST_NOW = dt.timedelta(seconds=10)
+
 _STATES = {
     Status.PENDING: State("Waiting", "warn", "Nobody has decided yet."),
     Status.APPROVED: State("Approved", "good", "Approved, and not used so far."),
@@ -69,6 +71,11 @@ def span(length: dt.timedelta) -> str:
     units = ((days, "d"), (hours, "h"), (minutes, "min"), (rest, "s"))
     first = next((index for index, (number, _) in enumerate(units) if number), 3)
     return " ".join(f"{number} {unit}" for number, unit in units[first : first + 2] if number) or "0 s"
+
+
+def ago(length: dt.timedelta) -> str:
+    """How long ago something was: `just now`, `3 min 20 s ago`."""
+    return "just now" if length < _JUST_NOW else f"{span(length)} ago"
 
 
 def length(within: dt.timedelta) -> str:

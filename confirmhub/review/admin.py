@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import Counter
 from typing import ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import Count, Model, Q, QuerySet
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
@@ -143,14 +144,17 @@ class NoticeInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # 
 
 
 class Queue(ChangeList):
-    """The list, which asks once for each requester's host however many rows are theirs."""
+    """The list. It asks for hosts and approvals once, however many rows there are."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         rows = list(self.result_list)
         hosts = {client: _host(client) for client in {row.requester_client_id for row in rows}}
+        approvals = Decision.objects.filter(confirmation__in=rows, verdict=Verdict.APPROVE)
+        approved = Counter(approvals.values_list("confirmation_id", flat=True))
         for row in rows:
             row.host = hosts[row.requester_client_id]
+            row.approved = approved[row.id]
         self.result_list = rows
 
 
@@ -176,8 +180,7 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     readonly_fields = (*_HEAD, *_ASKED, *_TIMES, *_DIGESTS)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Confirmation]:
-        approved = Count("decisions", filter=Q(decisions__verdict=Verdict.APPROVE))
-        return queries.list_for_operator().annotate(approved=approved)
+        return queries.list_for_operator()
 
     def changelist_view(
         self, request: HttpRequest, extra_context: dict[str, object] | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import html
 import json
 
@@ -22,7 +23,7 @@ JSON: st.SearchStrategy[Json] = st.recursive(
 
 def text_of(value: values.Value) -> str:
     lines = value.lines or (value.pieces,)
-    return "\n".join("".join(piece.text for piece in line) for line in lines)
+    return "\n".join("".join(part.text for piece in line for part in piece.parts) for line in lines)
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\u202e\u200b⟨⟩/\\: \t")))
@@ -38,19 +39,20 @@ def test_a_text_of_several_lines_is_drawn_line_by_line(lines: list[str]) -> None
 
 
 def test_an_empty_line_has_its_number_and_no_mark() -> None:
-    assert values.value("a\n\n").lines == ((values.Piece("a"),), (), ())
+    assert values.value("a\n\n").lines == ((values.Piece((display.Part("a"),), alone=False),), (), ())
 
 
 def test_right_to_left_parts_stand_alone_and_plain_text_does_not() -> None:
     pieces = values.value("/srv/אב/גד/c 100").pieces
 
-    assert [(piece.text, piece.alone) for piece in pieces] == [
-        ("/srv/", False),
-        ("אב", True),
-        ("/", False),
-        ("גד", True),
-        ("/c 100", False),
-    ]
+    assert [part.text for piece in pieces if piece.alone for part in piece.parts] == ["אב", "גד"]
+    assert not any(piece.alone for piece in values.value("/srv/reports/c\u202e").pieces)
+
+
+def test_a_mark_on_a_separator_is_not_parted_from_it() -> None:
+    pieces = values.value("a/\u0301b").pieces
+
+    assert any("/\u0301" in "".join(part.text for part in piece.parts) for piece in pieces)
 
 
 @pytest.mark.parametrize("raw", ["\ud800", "\x00", "a\u202eb", "<b>", "'\"&"])
@@ -121,13 +123,12 @@ def test_the_type_tells_apart_what_reads_the_same(item: Json, kind: str, text: s
 
 
 def test_durations_read_in_two_units() -> None:
-    import datetime as dt
-
     spans = [dt.timedelta(seconds=n) for n in (-5, 0, 59, 60, 521, 3600, 3661, 90_000, 172_800)]
 
     assert [words.span(span) for span in spans] == [
         "0 s", "0 s", "59 s", "1 min", "8 min 41 s", "1 h", "1 h 1 min", "1 d 1 h", "2 d",
     ]  # fmt: skip
+    assert [words.ago(dt.timedelta(seconds=n)) for n in (-1, 9, 10)] == ["just now", "just now", "10 s ago"]
     assert [words.length(dt.timedelta(seconds=n)) for n in (60, 90, 300, 7200, 86_400)] == [
         "1 minute", "90 seconds", "5 minutes", "2 hours", "1 day",
     ]  # fmt: skip

@@ -8,9 +8,12 @@ from django import template
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.template.context import Context
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
+from confirmhub.display import Part
 from confirmhub.pages import values
-from confirmhub.pages.values import Value
+from confirmhub.pages.values import Piece, Value
 
 register = template.Library()
 
@@ -37,3 +40,31 @@ def signed_in(context: Context) -> SignedIn | None:
         staff=bool(getattr(user, "is_staff", False)),
         page=match.view_name if match else "",
     )
+
+
+@register.simple_tag
+def pieces(value: Value) -> SafeString:
+    """A text on one line, to stand in an isolate that the template gives it."""
+    return _draw(value.pieces)
+
+
+@register.simple_tag
+def lines(value: Value, kind: str = "v", direction: str = "ltr") -> SafeString:
+    """The lines of a longer text, as items of a numbered list."""
+    drawn = ((kind, direction, _draw(line)) for line in value.lines)
+    return format_html_join("", '<li><bdi class="{}" dir="{}">{}</bdi></li>', drawn)
+
+
+def _draw(several: tuple[Piece, ...]) -> SafeString:
+    return format_html_join("", "{}", ((_piece(piece),) for piece in several))
+
+
+def _piece(piece: Piece) -> SafeString:
+    text = format_html_join("", "{}", ((_part(part),) for part in piece.parts))
+    return format_html('<bdi dir="ltr">{}</bdi>', text) if piece.alone else text
+
+
+def _part(part: Part) -> str:
+    if part.title is None:
+        return part.text
+    return format_html('<span class="cp" title="{}" dir="ltr">{}</span>', part.title, part.text)

@@ -1,0 +1,175 @@
+"""Takes the pictures in docs/screenshots. Not run with the tests; run it when a page changes:
+
+./hub test tests/browser/screenshots.py
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from playwright.sync_api import Page, expect
+from pytest_django import Settings
+
+from confirmhub.confirmations import ledger
+from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Result, Verdict
+from confirmhub.oauth.models import Client
+from tests.browser import palette
+from tests.browser.conftest import OpenPage
+from tests.factories import AUDIENCE, decide, make_pending, make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "screenshots"
+DESKTOP = {"viewport": {"width": 960, "height": 600}}
+PHONE = {"viewport": {"width": 390, "height": 700}}
+CLIENT_ID = "https://claude.ai/oauth/mcp.json"
+REDIRECT = "https://claude.ai/api/mcp/auth_callback"
+
+
+@pytest.fixture
+def mara(db: None) -> User:
+    return make_user("mara", is_staff=True, is_superuser=True)
+
+
+@pytest.fixture
+def claude(mara: User) -> Principal:
+    """A host that proved its name, connected by mara."""
+    Client.objects.create(
+        client_id=CLIENT_ID,
+        name="Claude",
+        redirect_uris=REDIRECT,
+        client_type=Client.CLIENT_PUBLIC,
+        authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
+        registration_source=Client.RegistrationSource.CIMD,
+        cimd_expires_at=timezone.now() + timedelta(days=1),
+    )
+    return Principal(CLIENT_ID, str(mara.pk))
+
+
+def ask(agent: Principal, question: str, action: Action, **fields: Any) -> Confirmation:
+    return make_pending(agent, action=action, question=question, **fields)
+
+
+def deletion(path: str) -> Action:
+    return Action(AUDIENCE, "delete_file", {"path": path, "recursive": False})
+
+
+def spend(agent: Principal, confirmation: Confirmation, action: Action, result: Result, detail: str) -> None:
+    receipt = ledger.redeem(
+        confirmation_id=confirmation.id,
+        requester=agent,
+        action=action,
+        redemption_key=secrets.token_hex(8),
+    )
+    ledger.report_outcome(receipt=receipt, result=result, detail=detail)
+
+
+@pytest.fixture
+def settled(mara: User, claude: Principal) -> Confirmation:
+    """An afternoon of questions that were answered; the last of them, which was used."""
+    move = Action(AUDIENCE, "move_file", {"source": "/srv/reports/2025", "target": "/srv/archive/2025"})
+    decide(
+        ask(claude, "Move a folder out of reports?", move), mara, Verdict.DENY, reason="Not before the audit"
+    )
+    last: Confirmation | None = None
+    for name in ("draft-1.pdf", "draft-2.pdf"):
+        action = deletion(f"/srv/reports/2026/{name}")
+        seen = Observation((("Kind", "regular file"), ("Size", "184 320 bytes")), "etag-1")
+        asked = ask(claude, "Delete one file from reports?", action, summary="A draft.", observation=seen)
+        last = decide(asked, mara)
+        spend(claude, last, action, Result.SUCCEEDED, "")
+    assert last is not None
+    return last
+
+
+@pytest.fixture
+def waiting(claude: Principal, settled: Confirmation) -> Confirmation:
+    """What waits now, the most telling of it."""
+    mail = Action(
+        AUDIENCE, "send_mail", {"to": ["bea@example.org"], "subject": "Q3", "body": "Dear Bea,\nhere it is."}
+    )
+    ask(claude, "Send one mail to Bea?", mail)
+    facts = (
+        ("Kind", "regular file, Windows program"),
+        ("Size", "2 413 568 bytes"),
+        ("Changed", "2026-11-28 09:14:03 UTC"),
+        ("Content", "sha256 4be1 09d7"),
+    )
+    return ask(
+        claude,
+        "Delete one file from reports?",
+        deletion("/srv/reports/2026/Q3-\u202efdp.exe"),
+        summary="Removing an outdated copy of the Q3 report.",
+        observation=Observation(facts, "sha256:4be109d7"),
+    )
+
+
+def take(page: Page, name: str) -> None:
+    expect(page.locator("form.still")).to_have_count(0)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    png = page.screenshot(full_page=True, animations="disabled")
+    with page.context.new_page() as blank:
+        palette.write(blank, png, FOLDER / f"{name}.png")
+
+
+@pytest.mark.parametrize(
+    ("name", "look"),
+    [
+        ("confirm", DESKTOP),
+        ("confirm-dark", DESKTOP | {"color_scheme": "dark"}),
+        ("confirm-phone", PHONE),
+    ],
+)
+def test_the_confirm_page(
+    open_page: OpenPage, mara: User, waiting: Confirmation, name: str, look: dict[str, Any]
+) -> None:
+    take(open_page(f"/confirm/{waiting.id}", as_=mara, **look), name)
+
+
+def test_the_inbox(open_page: OpenPage, mara: User, waiting: Confirmation) -> None:
+    take(open_page("/", as_=mara, **DESKTOP), "inbox")
+
+
+def test_the_history(open_page: OpenPage, mara: User, waiting: Confirmation) -> None:
+    take(open_page("/history", as_=mara, **DESKTOP), "history")
+
+
+def test_the_receipt(open_page: OpenPage, mara: User, settled: Confirmation) -> None:
+    take(open_page(f"/confirm/{settled.id}", as_=mara, **DESKTOP), "receipt")
+
+
+def test_the_sign_in(open_page: OpenPage) -> None:
+    take(open_page("/sign-in?next=/history", **DESKTOP), "sign-in")
+
+
+def test_the_queue(open_page: OpenPage, mara: User, waiting: Confirmation) -> None:
+    take(
+        open_page("/admin/confirmations/confirmation/", as_=mara, viewport={"width": 1240, "height": 600}),
+        "queue",
+    )
+
+
+def test_the_consent_page(open_page: OpenPage, mara: User, claude: Principal, settings: Settings) -> None:
+    query = {
+        "response_type": "code",
+        "client_id": CLIENT_ID,
+        "redirect_uri": REDIRECT,
+        "scope": "confirm:read confirm:request confirm:redeem",
+        "state": "s",
+        "code_challenge": base64.urlsafe_b64encode(hashlib.sha256(b"v" * 43).digest()).decode().rstrip("="),
+        "code_challenge_method": "S256",
+        "resource": settings.MCP_RESOURCE,
+    }
+    take(open_page(f"/oauth/authorize?{urlencode(query)}", as_=mara, **DESKTOP), "consent")
