@@ -36,6 +36,11 @@ def check(confirmation: Confirmation) -> str:
     return bytes(confirmation.view_digest).hex()[:8]
 
 
+def readable_check(confirmation: Confirmation) -> str:
+    """The same as the page writes it, in two groups."""
+    return f"{check(confirmation)[:4]} {check(confirmation)[4:]}"
+
+
 def waiting(confirmation: Confirmation, *, again: str) -> CallToolResult:
     """The answer while nobody has decided. `again` says what to call then."""
     facts = "".join(
@@ -44,7 +49,8 @@ def waiting(confirmation: Confirmation, *, again: str) -> CallToolResult:
     )
     message = (
         f"Nothing has been done yet. The person you act for decides here:\n  {page(confirmation.id)}\n"
-        f"It shows the check value {check(confirmation)}. Asked was: {confirmation.question}{facts}\n"
+        f"It shows the check value {readable_check(confirmation)}. Asked was: "
+        f"{confirmation.question}{facts}\n"
         f"The confirmation_id is {confirmation.id}. It can be decided until "
         f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%SZ}.\nWhen they have decided, {again}"
     )

@@ -56,7 +56,7 @@ def ask(confirmation: Confirmation) -> InputRequiredResult:
     """Have the host offer the page to the person. The link opens nothing: the page asks for a sign-in."""
     message = (
         f"{confirmation.question} Read and decide on the page, which shows exactly what will be done "
-        f"and the check value {answers.check(confirmation)}."
+        f"and the check value {answers.readable_check(confirmation)}."
     )
     question = ElicitRequestURLParams(message=message, url=answers.page(confirmation.id))
     return InputRequiredResult(

@@ -9,6 +9,8 @@ import threading
 from collections.abc import Iterator
 
 import uvicorn
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.signals import connection_created
 from django.test import override_settings
 
 from confirmhub.oauth import defaults as oauth
@@ -34,6 +36,13 @@ def served() -> Iterator[str]:
             server = uvicorn.Server(uvicorn.Config(create(), log_config=None, lifespan="on"))
             ready = threading.Event()
             thread = threading.Thread(target=_run, args=(server, listener, ready))
+            made: list[BaseDatabaseWrapper] = []
+
+            def remember(connection: BaseDatabaseWrapper, **_: object) -> None:
+                if threading.current_thread() is not threading.main_thread():
+                    made.append(connection)
+
+            connection_created.connect(remember)
             thread.start()
             try:
                 assert ready.wait(timeout=20), "the server did not start"
@@ -42,6 +51,11 @@ def served() -> Iterator[str]:
                 server.should_exit = True
                 thread.join(timeout=20)
                 assert not thread.is_alive(), "the server did not stop"
+                connection_created.disconnect(remember)
+                # Django's threads keep theirs, and the database is dropped before this process ends.
+                for connection in made:
+                    connection.inc_thread_sharing()
+                    connection.close()
 
 
 def _run(server: uvicorn.Server, listener: socket.socket, ready: threading.Event) -> None:

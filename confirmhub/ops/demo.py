@@ -1,0 +1,214 @@
+"""`./hub demo`: a real MCP host in the terminal that asks to delete a file, and cannot do it twice.
+
+It knows nothing of confirmhub but its address: it is the official SDK's client, which signs in through
+OAuth, as any host would.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import re
+import sys
+import uuid
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.auth import OAuthFlowError, OAuthRegistrationError, OAuthTokenError
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolResult
+
+from confirmhub import display
+from confirmhub.ops.demo_host import Refused, connected
+from confirmhub.ops.demo_person import AtTheScreen, Person, played
+from confirmhub.ops.errors import CannotStart
+
+TEXT = "confirmhub demo. This file is deleted once you say so, and not before.\n"
+
+
+def main() -> int:
+    """Run the demo. Returns the exit status: 0 when the walk came to its end."""
+    options = _parse()
+    logging.disable()  # the SDK logs what is told here in its own words
+    try:
+        asyncio.run(_demo(options.url.rstrip("/"), auto=options.auto))
+    except KeyboardInterrupt:
+        say("\nStopped.")
+        return 130
+    except Exception as exc:
+        problem = _words(exc)
+        if problem is None:
+            raise
+        sys.stderr.write(f"confirmhub: {problem}\n")
+        return 1
+    return 0
+
+
+async def _demo(url: str, *, auto: bool) -> None:
+    await _look_for(url)
+    async with _person(auto=auto) as person:
+
+        async def show_sign_in(link: str) -> None:
+            say(f"\n  The host needs your permission. Sign in and allow it here:\n    {display.text(link)}")
+            await person.allow(link)
+
+        async def show_page(link: str, message: str) -> None:
+            say(f"\n  The server asks to show you a page: {display.text(message)}\n    {display.text(link)}")
+            say("  Waiting for your decision ...")
+            await person.decide(link)
+
+        step(1, f"Sign in to {url}/mcp")
+        async with connected(f"{url}/mcp", show_sign_in=show_sign_in, show_page=show_page) as client:
+            tools = (await client.list_tools()).tools
+            say(f"\n  Signed in. The server's tools: {', '.join(tool.name for tool in tools)}")
+            await _walk(client, url)
+
+
+async def _walk(client: Client, url: str) -> None:
+    file = await _make_file(client)
+    step(2, f"The agent calls delete_file({display.text(str(file))})")
+    result = await client.call_tool("delete_file", {"path": str(file)})
+    while (data := result.structured_content or {}).get("status") == "waiting_for_person":
+        say("  Still waiting; the page is there until the question expires ...")
+        again = {"confirmation_id": data["confirmation_id"]}
+        result = await client.call_tool("redeem_confirmation", again)
+    _show(result)
+    say(f"  The file is {'still there' if file.exists() else 'gone'}.")
+
+    confirmation_id = data.get("confirmation_id") or await _newest(client)
+    file.write_text(TEXT, encoding="utf-8")
+    step(3, "The file is put back, and the agent tries the same confirmation again")
+    replay = await client.call_tool("redeem_confirmation", {"confirmation_id": confirmation_id})
+    _show(replay)
+    if not replay.is_error or not file.exists():
+        raise CannotStart("the replay was not refused; please report this as a bug")
+    say("  The file is still there: a yes is for one action, once.")
+    file.unlink()
+    say(f"\n  The record: {url}/confirm/{confirmation_id}")
+
+
+async def _look_for(url: str) -> None:
+    """Find confirmhub at this address, under this name."""
+    wanted = f"{url}/mcp"
+    async with httpx2.AsyncClient(timeout=10) as http:
+        try:
+            answer = await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")
+        except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
+            raise CannotStart(
+                f"nothing answers at {url}. Start it in another terminal with ./hub up, or give its --url"
+            ) from exc
+    try:
+        resource = answer.json()["resource"]
+    except (ValueError, KeyError, TypeError) as exc:
+        raise CannotStart(
+            f"what answers at {url} is not confirmhub, or goes by another name there; say its own: --url"
+        ) from exc
+    if resource != wanted:
+        raise CannotStart(
+            f"confirmhub at {url} is known as {display.text(str(resource))}; use that with --url"
+        )
+
+
+@asynccontextmanager
+async def _person(*, auto: bool) -> AsyncIterator[Person]:
+    if not auto:
+        yield AtTheScreen()
+        return
+    async with played() as person:
+        yield person
+
+
+async def _make_file(client: Client) -> Path:
+    """A new file in the first folder that is open to the file tools."""
+    listed = await client.call_tool("list_files", {})
+    if listed.is_error or not listed.structured_content:
+        raise CannotStart(_text(listed))
+    folder = Path(listed.structured_content["entries"][0]["path"])
+    file = folder / f"demo-{uuid.uuid4().hex[:8]}.txt"
+    try:
+        file.write_text(TEXT, encoding="utf-8")
+    except OSError as exc:
+        raise CannotStart(
+            f"the demo cannot make a file in {folder}: {os.strerror(exc.errno or 0)}. "
+            "Run it on the server's machine, as the user that runs ./hub up"
+        ) from exc
+    return file
+
+
+async def _newest(client: Client) -> str:
+    """The confirmation of a call that was refused, whose answer does not name it."""
+    listed = await client.call_tool("list_confirmations", {"limit": 1})
+    found: list[dict[str, Any]] = (listed.structured_content or {}).get("confirmations", [])
+    if not found:
+        raise CannotStart("the server asked nobody, so there is nothing to try again")
+    return str(found[0]["confirmation_id"])
+
+
+def _show(result: CallToolResult) -> None:
+    # The SDK puts the tool's name before a refusal; what was called is said above.
+    text = re.sub(r"^Error executing tool \w+: ", "", _text(result))
+    say(f"\n  {'Refused' if result.is_error else 'Answer'}: {text}")
+
+
+def _text(result: CallToolResult) -> str:
+    lines = (block.text for block in result.content if block.type == "text")
+    # What a server sends is not ours: one line each, with nothing hidden.
+    return "\n    ".join(display.text(line) for text in lines for line in text.splitlines())
+
+
+def _words(exc: BaseException) -> str | None:
+    """What a person is told of a failure that can be expected; None for a bug."""
+    for cause in _causes(exc):
+        match cause:
+            case CannotStart():
+                return str(cause)
+            case Refused():
+                return f"the host was not allowed to act: {display.text(str(cause))}"
+            case OAuthFlowError() | OAuthRegistrationError() | OAuthTokenError():
+                return f"the sign-in failed: {display.short(str(cause), 300)}"
+            case MCPError():
+                return f"the server refused: {display.short(str(cause), 300)}"
+            case httpx2.HTTPError():
+                return "the connection was lost; is ./hub up still running?"
+    return None
+
+
+def _causes(exc: BaseException) -> Iterator[BaseException]:
+    """The exceptions inside of groups, and what each was raised from; the ones that say most come first."""
+    if isinstance(exc, BaseExceptionGroup):
+        found = [cause for inner in exc.exceptions for cause in _causes(inner)]
+        yield from sorted(found, key=lambda cause: not isinstance(cause, CannotStart | Refused))
+        return
+    yield exc
+    if (before := exc.__cause__ or exc.__context__) is not None:
+        yield from _causes(before)
+
+
+def step(number: int, text: str) -> None:
+    """Announce the next part."""
+    say(f"\n{number}  {text}")
+
+
+def say(text: str) -> None:
+    """Print at once, also into a pipe."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="./hub demo", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "--url", default="http://localhost:8000", help="where confirmhub is (http://localhost:8000)"
+    )
+    parser.add_argument("--auto", action="store_true", help="play the person, too, in a headless browser")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

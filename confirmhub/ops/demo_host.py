@@ -1,0 +1,127 @@
+"""What the demo's host needs to sign in: a place for its tokens, and a port that takes the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from urllib.parse import parse_qs, urlsplit
+
+import httpx2
+from mcp import Client
+from mcp.client import ClientRequestContext
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
+from pydantic import AnyUrl
+
+PATIENCE = 60.0  # seconds for one request; the server holds an open question for 20
+_LONGEST = 16 * 1024  # bytes of a request to the loopback port
+
+
+class Refused(Exception):
+    """The authorization server's answer was no. The text is its error code."""
+
+
+@dataclass
+class Memory:
+    """Registration and tokens, for as long as the demo runs."""
+
+    client: OAuthClientInformationFull | None = None
+    tokens: OAuthToken | None = None
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        return self.client
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        self.client = client_info
+
+    async def get_tokens(self) -> OAuthToken | None:
+        return self.tokens
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        self.tokens = tokens
+
+
+class Loopback:
+    """A free port of this machine that takes the redirect (RFC 8252 section 7.3)."""
+
+    def __init__(self) -> None:
+        self.uri = ""
+        self._answers: asyncio.Queue[dict[str, list[str]]] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LONGEST)
+        self.uri = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/callback"
+        try:
+            yield
+        finally:
+            server.close()
+
+    async def answer(self) -> AuthorizationCodeResult:
+        """The code that the browser brought. The SDK checks state and issuer.
+
+        Raises:
+            Refused: The person said no, or the server did.
+        """
+        query = await self._answers.get()
+        if "code" not in query:
+            raise Refused(query.get("error", ["no code came back"])[0])
+        return AuthorizationCodeResult(
+            code=query["code"][0], state=query.get("state", [None])[0], iss=query.get("iss", [None])[0]
+        )
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            target = urlsplit(head.split(b" ", 2)[1].decode("ascii"))
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, IndexError, ValueError):
+            writer.close()
+            return
+        known = target.path == "/callback"
+        if known:
+            self._answers.put_nowait(parse_qs(target.query))
+        status, body = ("200 OK", "Done. Go back to the terminal.") if known else ("404 Not Found", "")
+        answer = [
+            f"HTTP/1.1 {status}",
+            "Content-Type: text/plain",
+            "Connection: close",
+            f"Content-Length: {len(body)}",
+            "",
+            body,
+        ]
+        writer.write("\r\n".join(answer).encode("ascii"))
+        await writer.drain()
+        writer.close()
+
+
+@asynccontextmanager
+async def connected(
+    mcp_url: str,
+    *,
+    show_sign_in: Callable[[str], Awaitable[None]],
+    show_page: Callable[[str, str], Awaitable[None]],
+) -> AsyncIterator[Client]:
+    """The SDK's own client, signed in. `show_page` gets the address of a question and the server's words.
+
+    It declares URL elicitation: the server may ask it to open a page.
+    """
+
+    async def open_page(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        del context  # the SDK's signature
+        if not isinstance(params, ElicitRequestURLParams):
+            return ElicitResult(action="decline")  # it declared no forms, so this is none of its business
+        await show_page(params.url, params.message)
+        return ElicitResult(action="accept")
+
+    loopback = Loopback()
+    async with loopback.listening():
+        metadata = OAuthClientMetadata(client_name="confirmhub demo", redirect_uris=[AnyUrl(loopback.uri)])
+        auth = OAuthClientProvider(mcp_url, metadata, Memory(), show_sign_in, loopback.answer)
+        async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http:
+            transport = streamable_http_client(mcp_url, http_client=http)
+            async with Client(transport, elicitation_callback=open_page, cache=None) as client:
+                yield client
