@@ -11,7 +11,7 @@ from oauth2_provider.models import clear_expired
 from confirmhub.oauth import throttle
 from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 
-UNUSED_FOR = timedelta(days=1)  # a client that registered and was never consented to
+UNUSED_FOR = timedelta(days=7)  # a client that registered and was never consented to
 
 
 def sweep() -> None:

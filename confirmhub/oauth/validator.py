@@ -217,6 +217,13 @@ class Validator(OAuth2Validator):
         )
         created.save(update_fields=["grant_scope", "updated"])
         request.token_family = created.token_family
+        log.info(
+            "Tokens for user %s issued to %s by %s, family %s",
+            request.user.pk,
+            request.client.client_id,
+            request.grant_type,
+            created.token_family,
+        )
         return created
 
     def _check_and_set_request_resource(self, request: Request) -> None:

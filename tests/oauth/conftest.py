@@ -9,6 +9,7 @@ import json
 import ssl
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,6 +23,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from django.contrib.auth.models import User
+from django.db import connection
 from django.http import HttpResponse
 from django.test import Client as Browser
 
@@ -135,6 +137,26 @@ def new_host(oauth_person: User, settings: Any) -> Callable[[], Host]:
 @pytest.fixture
 def host(new_host: Callable[[], Host]) -> Host:
     return new_host()
+
+
+def together(call: Callable[[], Any], *, times: int = 20) -> list[Any]:
+    """What `times` calls return that start together, each on a connection of its own."""
+    barrier = threading.Barrier(times)
+
+    def one(_: int) -> Any:
+        try:
+            barrier.wait()
+            return call()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(one, range(times)))
+
+
+@pytest.fixture
+def at_once() -> Callable[..., list[Any]]:
+    return together
 
 
 # --- documents of hosts, on an HTTPS server of our own with a CA of its own

@@ -170,7 +170,7 @@ def test_clients_that_were_never_used_are_swept(new_host: Any) -> None:
     used, unused, blocked, fresh = new_host(), new_host(), new_host(), new_host()
     used.sign_in()
     Client.objects.filter(client_id=blocked.client_id).update(blocked=True)
-    Client.objects.exclude(client_id=fresh.client_id).update(created=timezone.now() - timedelta(days=2))
+    Client.objects.exclude(client_id=fresh.client_id).update(created=timezone.now() - timedelta(days=8))
 
     housekeeping.sweep()
 
