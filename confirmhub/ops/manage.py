@@ -5,12 +5,17 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 
 from confirmhub.ops import environment, state
 from confirmhub.ops.environment import ROOT
+from confirmhub.ops.errors import AlreadyRuns
 from confirmhub.ops.postgres import Cluster
 from confirmhub.ops.up import held
+
+URL = "http://localhost:8000"  # where `up` serves unless told otherwise
+WAIT = 60.0  # seconds for another command to end
 
 
 def manage(arguments: Sequence[str]) -> int:
@@ -21,21 +26,28 @@ def manage(arguments: Sequence[str]) -> int:
     """
     home = state.prepare(folder=state.locate())
     if given := environment.given_database():
-        return _run(home, given.owner_url, arguments)
+        return _run(home, given.owner_url, arguments, url=URL)
     cluster = Cluster(home.cluster, log=home.logs / "postgres.log")
-    database = environment.embedded_database(cluster)
-    if cluster.answers():  # `up` runs it
-        return _run(home, database.owner_url, arguments)
-    with held(home, url="./hub manage"):
+    owner_url = environment.embedded_database(cluster).owner_url
+    deadline = time.monotonic() + WAIT
+    while True:
         try:
-            cluster.start()
-            return _run(home, database.owner_url, arguments)
-        finally:
-            cluster.stop()
+            with held(home, url="./hub manage"):
+                try:
+                    cluster.start()
+                    return _run(home, owner_url, arguments, url=URL)
+                finally:
+                    cluster.stop()
+        except AlreadyRuns as exc:
+            if exc.url and cluster.answers():  # an `up`: its database serves as long as it runs
+                return _run(home, owner_url, arguments, url=exc.url)
+            # An `up` that is still starting, or another command, whose database ends with it.
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)
 
 
-def _run(home: state.State, owner_url: str, arguments: Sequence[str]) -> int:
-    url = "http://localhost:8000"
+def _run(home: state.State, owner_url: str, arguments: Sequence[str], *, url: str) -> int:
     env = environment.for_service(home, database_url=owner_url, public_url=url)
     # It has the terminal and gets its Ctrl-C; this process only waits for it.
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)

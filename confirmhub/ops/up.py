@@ -19,7 +19,7 @@ import psycopg
 
 from confirmhub.ops import environment, prepared, processes, screen, state
 from confirmhub.ops.environment import ROOT, Database
-from confirmhub.ops.errors import CannotStart
+from confirmhub.ops.errors import AlreadyRuns, CannotStart
 from confirmhub.ops.postgres import Cluster
 from confirmhub.ops.state import State
 from confirmhub.ops.supervisor import Child, Supervisor
@@ -130,7 +130,7 @@ def held(home: State, *, url: str) -> Iterator[None]:
     """Keep every other start off this data. The kernel lets go when this process ends.
 
     Raises:
-        CannotStart: Another one holds it.
+        AlreadyRuns: Another one holds it.
     """
     with (home.folder / "lock").open("a+", encoding="utf-8") as lock:
         try:
@@ -138,9 +138,10 @@ def held(home: State, *, url: str) -> Iterator[None]:
         except BlockingIOError as exc:
             lock.seek(0)
             holder = lock.read(200).strip() or "another command"
-            raise CannotStart(
+            raise AlreadyRuns(
                 f"confirmhub already runs on {home.folder} ({holder}):"
-                f" use that one, stop it, or set {state.VARIABLE} to another folder."
+                f" use that one, stop it, or set {state.VARIABLE} to another folder.",
+                url=holder.partition(",")[0] if holder.startswith("http") else None,
             ) from exc
         lock.truncate(0)
         lock.write(f"{url}, process {os.getpid()}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import signal
@@ -91,9 +92,7 @@ class Service:
     def end(self) -> None:
         """Leave nothing behind, whatever the test did."""
         left = self.everything() if alive(self.process.pid) else set()
-        for pid in {self.process.pid, *left}:
-            if alive(pid):
-                os.kill(pid, signal.SIGKILL)
+        kill(*left, *([self.process.pid] if self.process.poll() is None else []))
         self.wait_for_end()
         wait_until(lambda: not any(map(alive, left)))
 
@@ -103,6 +102,13 @@ def wait_until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline, "it took too long"
         threading.Event().wait(0.05)
+
+
+def kill(*pids: int) -> None:
+    """Kill them. One that has ended meanwhile needs no killing."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def children(pid: int) -> list[int]:

@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import stat
+import subprocess
 import sys
 import time
 import urllib.error
@@ -19,7 +20,7 @@ import psycopg
 import pytest
 
 from confirmhub.ops import roles
-from tests.ops.service import Service, alive, wait_until
+from tests.ops.service import ROOT, Service, alive, kill, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc, and needs PR_SET_PDEATHSIG")
 
@@ -33,6 +34,21 @@ def url(service: Service, role: str) -> str:
 def administrators(service: Service) -> list[str]:
     with psycopg.connect(url(service, roles.SERVICE)) as connection:
         return [name for (name,) in connection.execute("SELECT username FROM auth_user")]
+
+
+def manage(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "confirmhub.ops", "manage", *arguments],
+        cwd=ROOT,
+        env={
+            "CONFIRMHUB_STATE": str(folder / "state"),
+            "DJANGO_SUPERUSER_PASSWORD": "long enough for anybody",
+            "PATH": os.environ["PATH"],
+        },
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
 
 
 def test_a_first_start_serves_and_keeps_its_secrets_to_itself(up: Up, folder: Path) -> None:
@@ -74,6 +90,11 @@ def test_a_first_start_serves_and_keeps_its_secrets_to_itself(up: Up, folder: Pa
     with psycopg.connect(url(service, roles.OWNER)) as connection:
         assert connection.execute("SHOW listen_addresses").fetchone() == ("",)
 
+    # Django's commands work on its data while it runs.
+    made = manage(folder, "createsuperuser", "--noinput", "--username=second", "--email=second@example.org")
+    assert made.communicate(timeout=90)[0] == "Superuser created successfully.\n"
+    assert sorted(administrators(service)) == ["admin", "second"]
+
     # A second start on the same data says so, and harms nothing.
     second = up()
     assert second.wait_for_end() == 1
@@ -96,8 +117,7 @@ def test_a_part_that_is_killed_is_started_again_and_health_says_which(up: Up) ->
     assert refused.value.code == 503
     assert json.load(refused.value)["missing"][0] == "database"
 
-    for pid in service.everything():
-        os.kill(pid, signal.SIGKILL)
+    kill(*service.everything())
     wait_until(lambda: set(service.parts()) == set(before) and not any(map(alive, before.values())))
     wait_until(service.healthy)
 
@@ -124,8 +144,7 @@ def test_no_orphan_is_left_and_no_data_lost_whatever_is_killed(up: Up) -> None:
     assert "password of the first start" in second.text
     # All at once, as when the machine loses power: the lock and postmaster.pid stay behind.
     everything = {second.process.pid, *second.everything()}
-    for pid in everything:
-        os.kill(pid, signal.SIGKILL)
+    kill(*everything)
     second.wait_for_end()
     wait_until(lambda: not any(map(alive, everything)))
 
@@ -137,6 +156,14 @@ def test_no_orphan_is_left_and_no_data_lost_whatever_is_killed(up: Up) -> None:
     assert third.wait_for_end() == 0
     assert time.monotonic() - started < 5
     assert not any(map(alive, below))
+
+
+def test_two_commands_at_once_wait_for_each_other(folder: Path) -> None:
+    both = [manage(folder, "version") for _ in range(2)]
+
+    said = [process.communicate(timeout=90) for process in both]
+
+    assert [process.returncode for process in both] == [0, 0], said
 
 
 def test_a_busy_port_is_one_line_that_says_what_to_do(up: Up) -> None:
