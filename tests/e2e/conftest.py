@@ -25,6 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def product() -> Iterator[Product]:
     """`./hub up`, started for the first time; it must end in time and whole."""
+    people.find_chromium()  # before the long start
     with products.running() as product:
         yield product
         product.stop()

@@ -137,7 +137,15 @@ def _install(npm: list[str | Path], node: str | Path, folder: Path) -> None:
         for file in ("package.json", "package-lock.json", ".npmrc"):
             shutil.copy(SOURCE / file, new)
         done = subprocess.run(
-            [*npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"],
+            [
+                *npm,
+                "ci",
+                "--ignore-scripts",
+                "--no-audit",
+                "--no-fund",
+                "--no-update-notifier",
+                "--fetch-retries=1",
+            ],
             cwd=new,
             env=os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"},
             stdin=subprocess.DEVNULL,

@@ -85,21 +85,23 @@ class Person:
             self.problems.append(f"request to {request.url}")
 
 
+def find_chromium() -> str:
+    """The Chromium of this machine. Without one the tests are skipped, or fail where CI runs them."""
+    if path := next(filter(None, map(shutil.which, (*NAMES, MAC))), None):
+        return path
+    message = "no Chromium (Debian: apt-get install -y chromium; macOS: brew install --cask google-chrome)"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start the Chromium of this machine. Without one the tests are skipped, or fail where CI runs them."""
-    path = next(filter(None, map(shutil.which, (*NAMES, MAC))), None)
-    if path is None:
-        message = (
-            "no Chromium (Debian: apt-get install -y chromium; macOS: brew install --cask google-chrome)"
-        )
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
+    """Start it."""
+    options = ["--disable-gpu", "--disable-dev-shm-usage"]
+    # Its sandbox does not start as root.
+    options += [] if os.geteuid() else ["--no-sandbox"]
     with sync_playwright() as playwright:
-        options = ["--disable-gpu", "--disable-dev-shm-usage"]
-        # Its sandbox does not start as root.
-        options += [] if os.geteuid() else ["--no-sandbox"]
-        browser = playwright.chromium.launch(executable_path=path, args=options)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=options)
         yield browser
         browser.close()

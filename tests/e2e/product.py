@@ -29,7 +29,11 @@ class Product:
         self.home = folder / "home"
         self.home.mkdir()
         self.state = folder / "state"
-        self.service = self._started().wait_until_ready()
+        self.service = Service(self.state, command=launcher(), home=self.home)
+
+    def wait_until_ready(self) -> None:
+        """Wait for the first start, and read from its screen how to sign in."""
+        self.service.wait_until_ready()
         shown = re.search(r"^ *Sign in +(\S+) +password (\S+)", self.service.text, re.MULTILINE)
         assert shown, self.service.text
         self.administrator, self.password = shown.groups()
@@ -66,7 +70,8 @@ class Product:
 
     def up_again(self) -> None:
         """Start it on the same data and the same port, after it ended."""
-        self.service = self._started(port=self.service.port).wait_until_ready()
+        self.service = Service(self.state, port=self.service.port, command=launcher(), home=self.home)
+        self.service.wait_until_ready()
 
     def stop(self) -> None:
         """End it as a service manager does, and hold it to what it promises."""
@@ -84,9 +89,6 @@ class Product:
         """
         marks = (f"CONFIRMHUB_STATE={self.state}".encode(), str(self.state).encode())
         return {pid for pid in _pids() if alive(pid) and _is_of(pid, *marks)}
-
-    def _started(self, port: int | None = None) -> Service:
-        return Service(self.state, port=port, command=launcher(), home=self.home)
 
     def kill(self) -> None:
         """Leave nothing behind, whatever the test did."""
@@ -111,6 +113,7 @@ def running() -> Iterator[Product]:
     try:
         product = Product(folder)
         try:
+            product.wait_until_ready()
             yield product
         finally:
             product.kill()
