@@ -182,10 +182,8 @@ def _lean(value: str, at: int, previous: str, base: _Base) -> bool:
         base.joins = False
         return previous in VIRAMAS or (previous != "" and kind(previous) == LETTER and following in VIRAMAS)
     if char == PICTURE_STYLE:
-        base.joins = False
         return previous in EMOJI_AS_TEXT and (previous not in KEYCAP_BASES or following == KEYCAP)
     if char == TEXT_STYLE:
-        base.joins = False
         return previous in EMOJI_AS_PICTURE
     if kind(char) == ENCLOSING_MARK:
         on = value[at - 2 : at - 1] if previous == PICTURE_STYLE else previous

@@ -16,6 +16,7 @@ def flags_of(value: str) -> dict[tuple[str, str], str]:
     [
         pytest.param("report\u202efdp.exe", "bidi", id="override"),
         pytest.param("ok\U000e0041\U000e0042", "hidden-text", id="tags"),
+        pytest.param("ok\U000e0020", "hidden-text", id="one-tag"),
         pytest.param("\U0001f600\U000e0158\U000e0159", "hidden-text", id="selectors"),
         pytest.param("bru\u200bsh", "invisible", id="inside-an-ascii-word"),
         pytest.param("timeout,\u3164", "blank", id="blank-letter"),
@@ -23,6 +24,7 @@ def flags_of(value: str) -> dict[tuple[str, str], str]:
         pytest.param("safe\revil", "terminal", id="carriage-return"),
         pytest.param("a.pdf\0.exe", "control", id="null"),
         pytest.param("p\u0430ypal.com", "mixed-script", id="cyrillic-in-latin"),
+        pytest.param("\u03b1pple", "mixed-script", id="greek-in-latin"),
         pytest.param("Zo\u0451", "mixed-script", id="accented"),
         pytest.param("\u0430\u0440\u0440\u04cf\u0435.com", "looks-ascii", id="whole-word"),
         pytest.param(
@@ -62,7 +64,8 @@ def test_a_deceptive_value_is_warned_of(value: str, code: str) -> None:
         pytest.param("\u280b\u2800\u280b", id="braille"),
         pytest.param("\u27e8\u03c8|\u03c6\u27e9 <b> if a<b", id="brackets"),
         pytest.param("caf\udce9.txt \ue000 \U0001fae9", id="no-characters"),
-        pytest.param("\U0001f469\U0001f3fd\u200d\U0001f4bb \u2764\ufe0f 1\ufe0f\u20e3 \u2795", id="emoji"),
+        pytest.param("\U0001f469\U0001f3fd\u200d\U0001f4bb \u2764\ufe0f 1\ufe0f\u20e3 \u2796", id="emoji"),
+        pytest.param("ka\u02d0 co\u00adoperate", id="length-mark-and-soft-hyphen"),
     ],
 )
 def test_ordinary_text_is_not_warned_of(value: str) -> None:
