@@ -118,6 +118,12 @@ class NotApprover(ConfirmationError):
     code = "not_approver"
 
 
+class SignInTooOld(ConfirmationError):
+    """This decision needs a fresh sign-in. Sign in again and decide then."""
+
+    code = "sign_in_too_old"
+
+
 class AlreadyDecided(ConfirmationError):
     """This confirmation is no longer open for a decision."""
 

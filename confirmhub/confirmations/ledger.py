@@ -17,14 +17,13 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from confirmhub import display
-from confirmhub.confirmations import errors, policies, rows, screen
+from confirmhub.confirmations import errors, rows, rules, screen
 from confirmhub.confirmations.actions import Action, Observation
-from confirmhub.confirmations.models import Confirmation, Decision, Notice, Outcome
+from confirmhub.confirmations.models import Confirmation, Decision, Outcome
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.receipts import Receipt
-from confirmhub.confirmations.states import OPEN, Result, Status, Verdict
+from confirmhub.confirmations.states import OPEN, Mode, Result, Status, Verdict
 
-MAX_SUMMARY = 1_000  # characters
 MAX_REASON = 280  # characters
 MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
 
@@ -49,23 +48,18 @@ def request(
     Raises:
         InvalidAction: Something is too long to be shown whole, or the idempotency key is malformed.
         ActionDiffers: The idempotency key was used for another action.
-        PolicyDenies: Nobody may decide on it.
-        TooManyOpen: The requester has as many open confirmations as the policy allows.
+        PolicyDenies: The policy denies it, or nobody could decide on it.
+        TooManyOpen: As many are open as the policy allows of one requester, or for one approver.
     """
     screen.refuse_what_cannot_be_shown(action=action, summary=summary, observation=observation)
-    if len(summary) > MAX_SUMMARY:
-        raise errors.InvalidAction(
-            f"The summary has {len(summary)} characters; at most {MAX_SUMMARY} are shown."
-        )
     if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
         raise errors.InvalidAction("An idempotency key is 1 to 200 printable ASCII characters.")
-    policy = policies.applying_to()
+    policy = rules.applying_to(action=action, requester=requester)
+    if policy.mode is Mode.DENY:
+        raise errors.PolicyDenies
 
     # One request of a requester at a time, so that what is looked up here stays true until the insert.
-    rows.execute(
-        "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
-        [f"confirmhub.request {requester.client_id} {requester.subject}"],
-    )
+    rows.take_turns(f"requester {requester.client_id} {requester.subject}")
     theirs = Confirmation.objects.filter(
         requester_client_id=requester.client_id, requester_subject=requester.subject
     )
@@ -79,11 +73,10 @@ def request(
     if known is not None:
         return known
     rows.refuse_too_many(theirs, most=policy.max_open)
-    approvers = policies.approvers(requester=requester)
-    if not approvers:
-        raise errors.PolicyDenies("Nobody could decide on this: the acting user is unknown or deactivated.")
+    approvers = rules.approvers_with_room(policy=policy, requester=requester)
 
     seen = observation or Observation(facts=(), fingerprint="")
+    question = policy.question or question
     confirmation = Confirmation(
         requester_client_id=requester.client_id,
         requester_subject=requester.subject,
@@ -95,6 +88,7 @@ def request(
         facts=json.dumps(seen.facts),
         fingerprint=seen.fingerprint,
         question=question,
+        tool_digest=action.tool_digest,
         view_digest=screen.view_digest(
             action=action, observation=seen, summary=summary, question=question, policy=policy
         ),
@@ -102,20 +96,26 @@ def request(
         policy=policy.name,
         mode=policy.mode,
         approvals_needed=policy.approvals_needed,
+        approver_group_id=policy.approver_group_id,
+        self_approval=policy.self_approval,
+        sign_in_within=policy.sign_in_within,
         redeem_within=policy.redeem_within,
         decide_by=Now() + policy.decide_within,
     )
     confirmation.save(force_insert=True)
-    Notice.objects.bulk_create(
-        Notice(confirmation=confirmation, kind="asked", recipient=approver) for approver in approvers
-    )
+    rows.tell(approvers, "asked", confirmation)
     rows.log(
         confirmation.id,
         "requested",
         actor=rows.name(requester),
         digest=action.digest.hex(),
         view_digest=confirmation.view_digest.hex(),
+        policy=policy.name,
+        mode=policy.mode,
     )
+    if policy.mode is Mode.ALLOW:
+        _approve(confirmation.id)
+        rows.log(confirmation.id, "allow", actor=f"policy {policy.name}")
     confirmation.refresh_from_db()
     return confirmation
 
@@ -136,9 +136,11 @@ def decide(
     person again changes nothing and returns the row. Joins a transaction.
 
     Raises:
-        NotFound: No such confirmation, or not theirs to decide on.
+        NotFound: No such confirmation, or not for their eyes.
+        NotApprover: It was asked for them, and others decide on it.
         ViewChanged: It is not what was on the screen.
         AlreadyDecided: It is settled or past `decide_by`, or they gave the other verdict before.
+        SignInTooOld: The policy asks for a fresher sign-in.
         InvalidAction: The reason is longer than 280 characters.
     """
     if len(reason) > MAX_REASON:
@@ -150,17 +152,18 @@ def decide(
         .annotate(open_for_decision=Q(status=Status.PENDING, decide_by__gt=Now()))
         .first()
     )
-    if confirmation is None or not policies.may_decide(
-        subject=confirmation.requester_subject, approver=approver
-    ):
+    if confirmation is None:
         raise errors.NotFound
+    rules.refuse_who_may_not_decide(confirmation=confirmation, approver=approver)
     if digest_shown != bytes(confirmation.view_digest).hex():
         raise errors.ViewChanged
-    before = confirmation.decisions.filter(approver=approver).first()
-    if before is not None and before.verdict == verdict:
+    before = confirmation.decisions.filter(approver=approver).values_list("verdict", flat=True).first()
+    if before == verdict:
         return confirmation
-    if before is not None or not confirmation.open_for_decision:
+    if before or not confirmation.open_for_decision:
         raise errors.AlreadyDecided
+    if not rules.signed_in_lately(confirmation=confirmation, approver=approver):
+        raise errors.SignInTooOld
 
     Decision.objects.create(
         confirmation=confirmation,
@@ -175,7 +178,7 @@ def decide(
     if verdict is Verdict.DENY:
         row.update(status=Status.DENIED, settled_at=Now(), settled_reason=reason)
     elif approvals >= confirmation.approvals_needed:
-        row.update(status=Status.APPROVED, settled_at=Now(), redeem_by=Now() + F("redeem_within"))
+        _approve(confirmation_id)
     confirmation.refresh_from_db()
     rows.log(
         confirmation_id,
@@ -186,6 +189,8 @@ def decide(
         status=confirmation.status,
     )
     if confirmation.status != Status.PENDING:
+        acting = rules.acting_user(subject=confirmation.requester_subject)
+        rows.tell([acting] if acting and acting != approver else [], "settled", confirmation)
         rows.wake(confirmation_id)
     return confirmation
 
@@ -227,9 +232,7 @@ def revoke(*, confirmation_id: uuid.UUID, revoker: User | Principal, reason: str
         row = Confirmation.objects.filter(id=confirmation_id)
         found = row.first()
         operator = revoker.is_active and revoker.has_perm("confirmations.change_confirmation")
-        if found is None or not (
-            operator or policies.may_decide(subject=found.requester_subject, approver=revoker)
-        ):
+        if found is None or not (operator or rules.may_decide(confirmation=found, approver=revoker)):
             raise errors.NotFound
     moved = row.filter(status=Status.APPROVED, redeem_by__gt=Now())
     if moved.update(status=Status.REVOKED, settled_reason=reason) != 1:
@@ -328,6 +331,12 @@ def expire_due(*, limit: int) -> int:
     overdue = Confirmation.objects.filter(rows.OVERDUE).order_by("id")
     locked = overdue.select_for_update(no_key=True, skip_locked=True).values_list("id", flat=True)
     return rows.expire(list(locked[:limit]))
+
+
+def _approve(confirmation_id: uuid.UUID) -> None:
+    Confirmation.objects.filter(id=confirmation_id).update(
+        status=Status.APPROVED, settled_at=Now(), redeem_by=Now() + F("redeem_within")
+    )
 
 
 def _cut(detail: str) -> str:

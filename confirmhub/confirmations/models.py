@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import json
 import uuid
+from datetime import timedelta
 from typing import ClassVar, cast
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Length, Now
 
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.fields import ExactTextField
+from confirmhub.confirmations.policies import BUILT_IN, Policy
 from confirmhub.confirmations.states import OPEN, Mode, Result, Status, Verdict
 
 models.BinaryField.register_lookup(Length)
@@ -43,12 +46,16 @@ class Confirmation(models.Model):
     facts = models.TextField(default="[]")  # ASCII JSON: pairs of our label and an untrusted value
     fingerprint = models.CharField(max_length=128, blank=True)
     question = models.CharField(max_length=200)  # the tool author's words
+    tool_digest = models.BinaryField(default=bytes)  # of the tool's definition, where the requester has one
     view_digest = models.BinaryField()
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is "none given"
 
     policy = models.CharField(max_length=100)
     mode = models.CharField(max_length=10, choices=_known(Mode))
     approvals_needed = models.PositiveSmallIntegerField()
+    approver_group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+")
+    self_approval = models.BooleanField(default=False)
+    sign_in_within = models.DurationField(null=True)
     redeem_within = models.DurationField()
 
     status = models.CharField(max_length=10, choices=_known(Status), default=Status.PENDING)
@@ -70,6 +77,10 @@ class Confirmation(models.Model):
             models.CheckConstraint(
                 name="confirmation_digests_are_sha256",
                 condition=Q(digest__length=32, view_digest__length=32),
+            ),
+            models.CheckConstraint(
+                name="confirmation_approve_names_a_group",
+                condition=~Q(mode=Mode.APPROVE) | Q(approver_group__isnull=False),
             ),
             models.CheckConstraint(
                 name="confirmation_needs_an_approval", condition=Q(approvals_needed__gte=1)
@@ -120,6 +131,12 @@ class Confirmation(models.Model):
             ),
             # queries.list_waiting_for, list_settled_for, list_recent_of
             models.Index(name="confirmation_of_subject", fields=["requester_subject", "-requested_at"]),
+            # rules.waiting_for
+            models.Index(
+                name="confirmation_of_group",
+                fields=["approver_group", "decide_by"],
+                condition=Q(status=Status.PENDING),
+            ),
             # queries.list_without_outcome
             models.Index(
                 name="confirmation_redeemed",
@@ -143,6 +160,73 @@ class Confirmation(models.Model):
     @property
     def fact_items(self) -> list[tuple[str, str]]:
         return [(label, value) for label, value in json.loads(self.facts)]
+
+
+class Rule(models.Model):
+    """A policy that operators keep: the first by rank that fits an action applies to it."""
+
+    name = models.CharField(max_length=100, unique=True)
+    rank = models.IntegerField(help_text="The lowest rank that fits applies.")
+    audience = models.CharField(max_length=500, blank=True, help_text="The exact resource URL; empty: any.")
+    action_pattern = models.CharField(max_length=100, default="*", help_text="* stands for any characters.")
+    client_id = models.CharField(max_length=255, blank=True, help_text="The exact client id; empty: any.")
+
+    mode = models.CharField(max_length=10, choices=_known(Mode))
+    question = models.CharField(max_length=200, blank=True, help_text="Empty: the tool author's words.")
+    approver_group = models.ForeignKey(Group, models.PROTECT, null=True, blank=True, related_name="+")
+    approvals_needed = models.PositiveSmallIntegerField(default=1)
+    self_approval = models.BooleanField(default=False)
+    sign_in_within = models.DurationField(null=True, blank=True, help_text="Empty: any sign-in will do.")
+    decide_within = models.DurationField(default=BUILT_IN.decide_within)
+    redeem_within = models.DurationField(default=BUILT_IN.redeem_within)
+    max_open = models.PositiveIntegerField(default=BUILT_IN.max_open)
+    max_waiting = models.PositiveIntegerField(default=BUILT_IN.max_waiting)
+
+    class Meta:
+        ordering: ClassVar = ["rank", "id"]
+        constraints: ClassVar = [
+            models.CheckConstraint(name="rule_mode_known", condition=Q(mode__in=sorted(Mode))),
+            models.CheckConstraint(
+                name="rule_approve_names_a_group",
+                condition=~Q(mode=Mode.APPROVE) | Q(approver_group__isnull=False),
+                violation_error_message="Name the group whose members approve.",
+            ),
+            models.CheckConstraint(
+                name="rule_one_approval_unless_approve",
+                condition=Q(approvals_needed=1) | Q(mode=Mode.APPROVE, approvals_needed__gte=1),
+                violation_error_message="Only the mode approve takes more than one approval.",
+            ),
+            models.CheckConstraint(
+                name="rule_times_are_positive",
+                condition=Q(decide_within__gt=timedelta(), redeem_within__gt=timedelta())
+                & (Q(sign_in_within__isnull=True) | Q(sign_in_within__gt=timedelta())),
+                violation_error_message="Every time must be longer than nothing.",
+            ),
+            models.CheckConstraint(
+                name="rule_limits_are_positive",
+                condition=Q(max_open__gte=1, max_waiting__gte=1),
+                violation_error_message="A limit of nothing is the mode deny.",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def policy(self) -> Policy:
+        return Policy(
+            name=self.name,
+            mode=Mode(self.mode),
+            question=self.question,
+            approver_group_id=self.approver_group_id,
+            approvals_needed=self.approvals_needed,
+            self_approval=self.self_approval,
+            sign_in_within=self.sign_in_within,
+            decide_within=self.decide_within,
+            redeem_within=self.redeem_within,
+            max_open=self.max_open,
+            max_waiting=self.max_waiting,
+        )
 
 
 class Decision(models.Model):

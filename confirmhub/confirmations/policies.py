@@ -1,58 +1,56 @@
-"""Who may decide, how many, and for how long."""
+"""Who may decide, how many of them, for how long, and how surely: a policy as a value.
+
+`rules` finds the one that applies. What applied is copied onto each confirmation, so that a later edit of
+a rule changes nothing that was asked before.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
+import re
 from dataclasses import dataclass
 
-from django.contrib.auth.models import User
-
-from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Mode
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The rule for a class of actions. What applied is copied onto each confirmation."""
+    """The rule for a class of actions."""
 
     name: str
     mode: Mode
-    approvals_needed: int
     decide_within: dt.timedelta
     redeem_within: dt.timedelta
     max_open: int
     """How many confirmations of one requester may be open at once."""
 
+    max_waiting: int
+    """How many may wait at once for one approver, whoever asked."""
 
-CONFIRM_BY_THE_ACTING_USER = Policy(
+    approvals_needed: int = 1
+    approver_group_id: int | None = None
+    """The group whose members decide, where the mode is `approve`."""
+
+    self_approval: bool = False
+    """Whether the acting user may be one of them."""
+
+    sign_in_within: dt.timedelta | None = None
+    """How long ago, at most, an approver has signed in; None: as long as their session lasts."""
+
+    question: str = ""
+    """The policy's own words for what will be done; empty: the tool author's."""
+
+
+BUILT_IN = Policy(
     name="built-in",
     mode=Mode.CONFIRM,
-    approvals_needed=1,
     decide_within=dt.timedelta(minutes=10),
     redeem_within=dt.timedelta(minutes=5),
     max_open=50,
+    max_waiting=200,
 )
 
 
-def applying_to() -> Policy:
-    """The policy that applies: the built-in rule."""
-    return CONFIRM_BY_THE_ACTING_USER
-
-
-def approvers(*, requester: Principal) -> list[User]:
-    """The people who may decide on what this requester asks. Empty: nobody, so it must be refused."""
-    return [
-        user
-        for user in _acting_user(requester.subject)
-        if may_decide(subject=requester.subject, approver=user)
-    ]
-
-
-def may_decide(*, subject: str, approver: User) -> bool:
-    """Whether this person may decide on what was asked for this subject: the acting user, while active."""
-    return approver.is_active and approver.pk is not None and subject == str(approver.pk)
-
-
-def _acting_user(subject: str) -> list[User]:
-    """The user behind a subject, which our own authorization server made of the key."""
-    return list(User.objects.filter(pk=int(subject))) if subject.isdigit() and len(subject) < 10 else []
+def matches(*, pattern: str, name: str) -> bool:
+    """Whether a name fits a pattern in which `*` stands for any characters."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None

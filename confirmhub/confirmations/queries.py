@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.db.models import BooleanField, ExpressionWrapper, QuerySet
 from django.db.models.functions import Now
 
-from confirmhub.confirmations import errors, policies, rows
+from confirmhub.confirmations import errors, rows, rules
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
@@ -43,26 +43,31 @@ def get_for_requester(*, confirmation_id: uuid.UUID, requester: Principal) -> Co
 
 
 def get_for_approver(*, confirmation_id: uuid.UUID, approver: User) -> Confirmation:
-    """A confirmation that this person may decide on, or could have, with its outcome.
+    """A confirmation that this person may decide on, could have, or that their own agent asked for.
 
     Raises:
         NotFound: No such confirmation, or not theirs.
     """
-    found = _timed(Confirmation.objects.filter(id=confirmation_id)).first()
-    if found is None or not policies.may_decide(subject=found.requester_subject, approver=approver):
+    found = _timed(rules.may_see(approver=approver).filter(id=confirmation_id)).first()
+    if found is None:
         raise errors.NotFound
     return found
 
 
+def may_decide(*, confirmation: Confirmation, approver: User) -> bool:
+    """Whether the policy lets this person decide on this confirmation, which they may see."""
+    return rules.may_decide(confirmation=confirmation, approver=approver)
+
+
 def list_waiting_for(*, approver: User) -> QuerySet[Confirmation]:
     """What waits for this person's decision, the one due first at the top."""
-    theirs = _timed(Confirmation.objects.filter(requester_subject=str(approver.pk)))
+    theirs = _timed(rules.waiting_for(approver=approver))
     return theirs.filter(status=Status.PENDING, decide_by__gt=Now()).order_by("decide_by", "id")
 
 
 def list_settled_for(*, approver: User, limit: int) -> list[Confirmation]:
     """What no longer waits for this person, the newest at the top."""
-    theirs = _timed(Confirmation.objects.filter(requester_subject=str(approver.pk)))
+    theirs = _timed(rules.may_see(approver=approver))
     settled = theirs.exclude(status=Status.PENDING, decide_by__gt=Now())
     return list(settled.order_by("-requested_at", "id")[:limit])
 

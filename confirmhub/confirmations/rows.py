@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 
@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from psycopg import errors as postgres
 
 from confirmhub.confirmations import errors
-from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.models import Confirmation, Notice
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import OPEN, Status
 
@@ -126,6 +126,36 @@ def expire(ids: list[uuid.UUID]) -> int:
         if was_pending:
             wake(confirmation_id)
     return expired
+
+
+def tell(people: Iterable[User], kind: str, confirmation: Confirmation) -> None:
+    """Write a notice for each, which is sent once this is committed."""
+    Notice.objects.bulk_create(
+        Notice(confirmation=confirmation, kind=kind, recipient=person) for person in people
+    )
+
+
+def take_turns(name: str) -> None:
+    """Let one transaction at a time go on past this point, of those that give the same name."""
+    execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"confirmhub {name}"])
+
+
+def with_room(people: list[User], *, most: int) -> list[User]:
+    """Those for whom fewer than `most` confirmations wait; TooManyOpen, with when the first ends, if none."""
+    waiting = Notice.objects.filter(
+        kind="asked",
+        recipient__in=people,
+        confirmation__status=Status.PENDING,
+        confirmation__decide_by__gt=Now(),
+    )
+    counted = waiting.values("recipient").annotate(
+        count=Count("id"), first=Min(F("confirmation__decide_by") - Now())
+    )
+    full = {row["recipient"]: row["first"] for row in counted if row["count"] >= most}
+    found = [person for person in people if person.pk not in full]
+    if not found:
+        raise errors.TooManyOpen(retry_after=max(1, int(min(full.values()).total_seconds())))
+    return found
 
 
 def refuse_too_many(theirs: QuerySet[Confirmation], *, most: int) -> None:

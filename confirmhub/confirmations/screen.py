@@ -16,6 +16,7 @@ from confirmhub.confirmations.errors import InvalidAction
 from confirmhub.confirmations.policies import Policy
 
 VIEW_DOMAIN = b"confirmhub/view/v1"
+MAX_SUMMARY = 1_000  # characters
 MAX_SHOWN = 4_000  # characters of one value as the page shows it
 
 
@@ -23,7 +24,14 @@ def view_digest(
     *, action: Action, observation: Observation, summary: str, question: str, policy: Policy
 ) -> bytes:
     """The SHA-256, 32 bytes, of all that the page shows."""
-    rule = [policy.name, policy.mode, policy.approvals_needed, policy.redeem_within.total_seconds()]
+    rule = [
+        policy.name,
+        policy.mode,
+        policy.approvals_needed,
+        policy.approver_group_id,
+        policy.self_approval,
+        policy.redeem_within.total_seconds(),
+    ]
     words = json.dumps([observation.facts, observation.fingerprint, summary, question, rule, display.VERSION])
     return hashlib.sha256(framed(VIEW_DOMAIN, action.digest, words.encode("ascii"))).digest()
 
@@ -32,8 +40,11 @@ def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Ob
     """Refuse at creation what the page would have to cut: what cannot be shown whole cannot be approved.
 
     Raises:
-        InvalidAction: A text takes more than 4,000 characters as the page shows it.
+        InvalidAction: The summary has more than 1,000 characters, or
+            a text takes more than 4,000 characters as the page shows it.
     """
+    if len(summary) > MAX_SUMMARY:
+        raise InvalidAction(f"The summary has {len(summary)} characters; at most {MAX_SUMMARY} are shown.")
     texts = [summary, *_texts(dict(action.arguments))]
     for label, value in observation.facts if observation else ():
         texts += [label, value]

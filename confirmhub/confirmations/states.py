@@ -27,6 +27,9 @@ class Result(enum.StrEnum):
 
 class Mode(enum.StrEnum):
     CONFIRM = "confirm"  # the acting user says yes to their own agent
+    APPROVE = "approve"  # people of a group say yes, from a queue
+    ALLOW = "allow"  # the policy itself says yes; recorded, and still spent once
+    DENY = "deny"  # nobody is asked
 
 
 EDGES: frozenset[tuple[Status, Status]] = frozenset(

@@ -11,6 +11,7 @@ from confirmhub.confirmations.models import Confirmation
 
 def make_overdue(confirmation: Confirmation, **deadlines: Any) -> Confirmation:
     with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")  # a table with checks to come cannot be altered
         cursor.execute("ALTER TABLE confirmations_confirmation DISABLE TRIGGER USER")
         Confirmation.objects.filter(id=confirmation.id).update(**deadlines)
         cursor.execute("ALTER TABLE confirmations_confirmation ENABLE TRIGGER USER")

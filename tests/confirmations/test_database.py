@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import hashlib
 import re
 from pathlib import Path
@@ -32,6 +33,9 @@ ASKED = {
     "view_digest": bytes(32),
     "idempotency_key": "other",
     "policy": "other",
+    "tool_digest": bytes(32),
+    "self_approval": True,
+    "sign_in_within": dt.timedelta(1),
     "approvals_needed": 2,
 }
 

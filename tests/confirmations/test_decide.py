@@ -68,6 +68,7 @@ def test_to_somebody_else_a_confirmation_does_not_exist(agent: Principal, bob: U
 def test_a_deactivated_approver_decides_nothing(agent: Principal, alice: User) -> None:
     pending = make_pending(agent)
     alice.is_active = False
+    alice.save()
 
     with pytest.raises(errors.NotFound):
         decide(pending, alice)

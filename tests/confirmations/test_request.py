@@ -139,7 +139,7 @@ def test_a_deactivated_user_is_not_asked(agent: Principal, alice: User) -> None:
 
 
 def test_too_many_open_requests_are_refused_with_when_to_come_back(agent: Principal) -> None:
-    most = policies.applying_to().max_open
+    most = policies.BUILT_IN.max_open
     for number in range(most):
         make_pending(agent, action=numbered(number))
 

@@ -26,12 +26,14 @@ CREATE FUNCTION confirmations_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF (OLD.id, OLD.requester_client_id, OLD.requester_subject, OLD.audience, OLD.action, OLD.arguments,
         OLD.digest, OLD.summary, OLD.facts, OLD.fingerprint, OLD.question, OLD.view_digest,
-        OLD.idempotency_key, OLD.policy, OLD.mode, OLD.approvals_needed, OLD.redeem_within,
+        OLD.tool_digest, OLD.idempotency_key, OLD.policy, OLD.mode, OLD.approvals_needed,
+        OLD.approver_group_id, OLD.self_approval, OLD.sign_in_within, OLD.redeem_within,
         OLD.requested_at, OLD.decide_by)
        IS DISTINCT FROM
        (NEW.id, NEW.requester_client_id, NEW.requester_subject, NEW.audience, NEW.action, NEW.arguments,
         NEW.digest, NEW.summary, NEW.facts, NEW.fingerprint, NEW.question, NEW.view_digest,
-        NEW.idempotency_key, NEW.policy, NEW.mode, NEW.approvals_needed, NEW.redeem_within,
+        NEW.tool_digest, NEW.idempotency_key, NEW.policy, NEW.mode, NEW.approvals_needed,
+        NEW.approver_group_id, NEW.self_approval, NEW.sign_in_within, NEW.redeem_within,
         NEW.requested_at, NEW.decide_by)
     THEN
         RAISE EXCEPTION 'confirmation %: what was asked is fixed', OLD.id
@@ -55,7 +57,7 @@ BEGIN
     ) THEN
         RAISE EXCEPTION 'confirmation %: no way from % to %', OLD.id, OLD.status, NEW.status
             USING ERRCODE = 'integrity_constraint_violation';
-    ELSIF NEW.status = 'approved' AND NEW.approvals_needed > (
+    ELSIF NEW.status = 'approved' AND NEW.mode <> 'allow' AND NEW.approvals_needed > (
         SELECT count(*) FROM confirmations_decision
         WHERE confirmation_id = NEW.id AND verdict = 'approve' AND view_digest = NEW.view_digest
     ) THEN
