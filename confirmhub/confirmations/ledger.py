@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import uuid
 
 from django.contrib.auth.models import User
@@ -26,8 +25,6 @@ from confirmhub.confirmations.states import OPEN, Mode, Result, Status, Verdict
 
 MAX_REASON = 280  # characters
 MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
-
-_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 
 
 @rows.refused_when_busy
@@ -52,8 +49,8 @@ def request(
         TooManyOpen: As many are open as the policy allows of one requester, or for one approver.
     """
     screen.refuse_what_cannot_be_shown(action=action, summary=summary, observation=observation)
-    if idempotency_key is not None and not _KEY.fullmatch(idempotency_key):
-        raise errors.InvalidAction("An idempotency key is 1 to 200 printable ASCII characters.")
+    if idempotency_key is not None:
+        rows.check_key(idempotency_key, of="idempotency")
     policy = rules.applying_to(action=action, requester=requester)
     if policy.mode is Mode.DENY:
         raise errors.PolicyDenies
@@ -259,18 +256,9 @@ def redeem(
         ConfirmationError: Pending, Denied, Expired, Revoked or Cancelled.
         RuntimeError: There is a transaction around the call.
     """
-    if not _KEY.fullmatch(redemption_key):
-        raise errors.InvalidAction("A redemption key is 1 to 200 printable ASCII characters.")
-    parts = (
-        confirmation_id,
-        requester.client_id,
-        requester.subject,
-        action.audience,
-        action.digest,
-        redemption_key,
-        rows.name(requester),
-    )
-    spent = rows.execute(rows.REDEEM, [[part] for part in parts])
+    rows.check_key(redemption_key, of="redemption")
+    asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
+    spent = rows.execute(rows.REDEEM, rows.redeem_columns([asked]))
     if spent:
         return Receipt(confirmation_id, action.digest.hex(), redemption_key, spent[0][1], replayed=False)
 

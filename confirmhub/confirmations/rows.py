@@ -6,8 +6,10 @@ For `ledger` alone.
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -18,11 +20,13 @@ from django.db.models.functions import Now
 from psycopg import errors as postgres
 
 from confirmhub.confirmations import errors
+from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation, Notice
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import OPEN, Status
 
 OVERDUE = Q(status=Status.PENDING, decide_by__lte=Now()) | Q(status=Status.APPROVED, redeem_by__lte=Now())
+_KEY = re.compile(r"[\x21-\x7e]{1,200}")
 RETRY_AFTER = 5  # seconds until it is worth asking again whether somebody decided
 
 # One statement checks and spends, and writes the event: of two redemptions the second waits for the row,
@@ -62,6 +66,43 @@ WITH chained AS (
 INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
 SELECT id, event_count, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Redemption:
+    """One redemption to be made."""
+
+    confirmation_id: uuid.UUID
+    requester: Principal
+    action: Action
+    redemption_key: str
+
+
+def redeem_columns(asked: Sequence[Redemption]) -> list[list[object]]:
+    """The parameters of `REDEEM` for these: one list a column."""
+    lines = [
+        (
+            each.confirmation_id,
+            each.requester.client_id,
+            each.requester.subject,
+            each.action.audience,
+            each.action.digest,
+            each.redemption_key,
+            name(each.requester),
+        )
+        for each in asked
+    ]
+    return [list(column) for column in zip(*lines, strict=True)]
+
+
+def check_key(key: str, *, of: str) -> None:
+    """Hold a caller's key to what is stored.
+
+    Raises:
+        InvalidAction: It is not 1 to 200 printable ASCII characters.
+    """
+    if not _KEY.fullmatch(key):
+        raise errors.InvalidAction(f"The {of} key must be 1 to 200 printable ASCII characters.")
 
 
 def refused_when_busy[**P, R](move: Callable[P, R]) -> Callable[P, R]:

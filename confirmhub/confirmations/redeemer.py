@@ -1,0 +1,161 @@
+"""The async side of `ledger.redeem`: redemptions that arrive together go to Postgres as one statement.
+
+The statement is the ledger's own, so there is one to read and one to prove. Whoever is not spent by it,
+and each of a batch that failed as a whole, goes to `ledger.redeem` alone, which says why; the redemption
+key makes that safe even when nobody knows whether the batch was committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+import psycopg
+from django.db import connection
+
+from confirmhub.confirmations import ledger, rows
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.receipts import Receipt
+
+BATCH = 64  # redemptions in one statement, at most
+CONNECTIONS = 2  # while one commits, the other takes what has queued
+APPLICATION = "confirmhub redeemer"  # its connections' name in pg_stat_activity
+RECONNECT = 1.0  # seconds before a dropped connection is made anew
+PATIENCE = "-c lock_timeout=3s -c statement_timeout=10s"  # as for Django's connections
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked(rows.Redemption):
+    answer: asyncio.Future[Receipt | None]  # None: not spent by the batch, ask the ledger why
+
+
+_queue: asyncio.Queue[_Asked] | None = None
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[None]:
+    """Serve `redeem` in this event loop for as long as the block runs: the application's lifespan."""
+    global _queue  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
+    queue: asyncio.Queue[_Asked] = asyncio.Queue()
+    async with asyncio.TaskGroup() as tasks:
+        workers = [tasks.create_task(_work(queue)) for _ in range(CONNECTIONS)]
+        _queue = queue
+        try:
+            yield
+        finally:
+            _queue = None
+            for worker in workers:
+                worker.cancel()
+
+
+async def redeem(
+    *, confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
+) -> Receipt:
+    """Spend an approved confirmation, exactly as `ledger.redeem` does, and with its refusals.
+
+    A caller that is cancelled loses nothing: the same key gets the receipt, marked replayed.
+
+    Raises:
+        ConfirmationError: As for `ledger.redeem`.
+        RuntimeError: `running` does not run in this process.
+    """
+    queue = _queue
+    if queue is None:
+        raise RuntimeError("redeemer.running() must run in the application's lifespan.")
+    rows.check_key(redemption_key, of="redemption")
+    answer: asyncio.Future[Receipt | None] = asyncio.get_running_loop().create_future()
+    queue.put_nowait(_Asked(confirmation_id, requester, action, redemption_key, answer))
+    if (receipt := await answer) is not None:
+        return receipt
+    return await anyio.to_thread.run_sync(
+        lambda: _alone(
+            confirmation_id=confirmation_id,
+            requester=requester,
+            action=action,
+            redemption_key=redemption_key,
+        )
+    )
+
+
+def _alone(**asked: Any) -> Receipt:
+    try:
+        return ledger.redeem(**asked)
+    finally:
+        connection.close()  # this thread is nobody's own
+
+
+async def _work(queue: asyncio.Queue[_Asked]) -> None:
+    """Redeem what queues, on one connection, and on a new one each time the last is lost."""
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                conninfo(),
+                autocommit=True,
+                prepare_threshold=0,
+                options=PATIENCE,
+                application_name=APPLICATION,
+            ) as database:
+                while True:
+                    await _redeem_all(database, await _next_batch(queue))
+        except psycopg.OperationalError as exc:
+            logger.warning("lost the database while redeeming, trying again: %s", exc)
+        await asyncio.sleep(RECONNECT)
+
+
+async def _next_batch(queue: asyncio.Queue[_Asked]) -> list[_Asked]:
+    """What has queued, in the order of the ids, so that two batches do not wait for each other's rows.
+
+    One of each id: a statement updates a row once, so a second asker goes back to the queue.
+    """
+    batch: dict[uuid.UUID, _Asked] = {}
+    again: list[_Asked] = []
+    first = await queue.get()
+    waiting = [first, *(queue.get_nowait() for _ in range(min(queue.qsize(), BATCH - 1)))]
+    for asked in waiting:
+        if asked.answer.cancelled():
+            continue
+        if asked.confirmation_id in batch:
+            again.append(asked)
+        else:
+            batch[asked.confirmation_id] = asked
+    for asked in again:
+        queue.put_nowait(asked)
+    return [batch[key] for key in sorted(batch)]
+
+
+async def _redeem_all(database: psycopg.AsyncConnection[tuple[Any, ...]], batch: list[_Asked]) -> None:
+    if not batch:
+        return
+    try:
+        cursor = await database.execute(rows.REDEEM, rows.redeem_columns(batch))
+        spent = dict(await cursor.fetchall())
+    except BaseException as exc:
+        for asked in batch:
+            _tell(asked, None)
+        if isinstance(exc, psycopg.Error) and not database.broken:
+            logger.warning("a batch of %s redemptions failed, each goes alone: %s", len(batch), exc)
+            return
+        raise
+    for asked in batch:
+        redeemed_at = spent.get(asked.confirmation_id)
+        digest = asked.action.digest.hex()
+        _tell(
+            asked,
+            redeemed_at
+            and Receipt(asked.confirmation_id, digest, asked.redemption_key, redeemed_at, replayed=False),
+        )
+
+
+def _tell(asked: _Asked, receipt: Receipt | None) -> None:
+    if not asked.answer.done():
+        asked.answer.set_result(receipt)
