@@ -21,7 +21,7 @@ from django.db.models.functions import Length, Now
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.fields import ExactTextField
 from confirmhub.confirmations.policies import BUILT_IN, Policy
-from confirmhub.confirmations.states import OPEN, Mode, Result, Status, Verdict
+from confirmhub.confirmations.states import FINAL, OPEN, Mode, Result, Status, Verdict
 
 models.BinaryField.register_lookup(Length)
 
@@ -69,6 +69,7 @@ class Confirmation(models.Model):
 
     event_count = models.PositiveIntegerField(default=0)
     event_head = models.BinaryField(default=bytes)  # the newest event's hash
+    sealed_events = models.PositiveIntegerField(default=0)  # how many of them a checkpoint has sealed
 
     class Meta:
         constraints: ClassVar = [
@@ -131,6 +132,16 @@ class Confirmation(models.Model):
             ),
             # queries.list_waiting_for, list_settled_for, list_recent_of
             models.Index(name="confirmation_of_subject", fields=["requester_subject", "-requested_at"]),
+            # audit.seal
+            models.Index(
+                name="confirmation_to_seal",
+                fields=["id"],
+                condition=Q(status__in=sorted(FINAL), sealed_events__lt=F("event_count")),
+            ),
+            # audit.retire
+            models.Index(
+                name="confirmation_old", fields=["requested_at"], condition=Q(status__in=sorted(FINAL))
+            ),
             # rules.waiting_for
             models.Index(
                 name="confirmation_of_group",
@@ -292,6 +303,42 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.seq} {self.kind}"
+
+
+class Checkpoint(models.Model):
+    """One link of the chain that seals the logs of all finished confirmations."""
+
+    seq = models.BigIntegerField(primary_key=True)
+    at = models.DateTimeField()
+    count = models.PositiveIntegerField()
+    hash = models.BinaryField()
+
+    class Meta:
+        ordering: ClassVar = ["seq"]
+        constraints: ClassVar = [
+            models.CheckConstraint(name="checkpoint_hash_is_sha256", condition=Q(hash__length=32)),
+        ]
+
+    def __str__(self) -> str:
+        return f"checkpoint {self.seq}"
+
+
+class Seal(models.Model):
+    """How far a confirmation's log had come at a checkpoint. It outlives the confirmation."""
+
+    checkpoint = models.ForeignKey(Checkpoint, models.PROTECT, related_name="seals")
+    confirmation_id = models.UUIDField()
+    event_count = models.PositiveIntegerField()
+    head = models.BinaryField()
+
+    class Meta:
+        constraints: ClassVar = [
+            models.UniqueConstraint(name="seal_once", fields=["confirmation_id", "event_count"]),
+            models.CheckConstraint(name="seal_head_is_sha256", condition=Q(head__length=32)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.confirmation_id} up to {self.event_count}"
 
 
 class Notice(models.Model):

@@ -43,6 +43,10 @@ BEGIN
         RAISE EXCEPTION 'confirmation %: events are only ever added', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
+    IF NEW.sealed_events < OLD.sealed_events OR NEW.sealed_events > NEW.event_count THEN
+        RAISE EXCEPTION 'confirmation %: a seal is not taken back', OLD.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
     IF OLD.status = NEW.status THEN
         IF (OLD.redeem_by, OLD.settled_at, OLD.settled_reason, OLD.redeemed_at, OLD.redemption_key)
            IS DISTINCT FROM
@@ -72,7 +76,7 @@ CREATE TRIGGER confirmations_guard BEFORE UPDATE ON confirmations_confirmation
 
 CREATE FUNCTION confirmations_starts_pending() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NEW.status <> 'pending' OR NEW.event_count <> 0 THEN
+    IF NEW.status <> 'pending' OR NEW.event_count <> 0 OR NEW.sealed_events <> 0 THEN
         RAISE EXCEPTION 'confirmation %: begins pending and without events', NEW.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
@@ -82,18 +86,56 @@ $$;
 CREATE TRIGGER confirmations_starts_pending BEFORE INSERT ON confirmations_confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_starts_pending();
 
+-- What is past keeping leaves through confirmhub_retire alone, and only from where it may.
 CREATE FUNCTION confirmations_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+    IF TG_OP = 'DELETE' AND TG_NARGS = 1 AND current_setting('confirmhub.retiring', true) = 'yes' THEN
+        RETURN OLD;
+    END IF;
     RAISE EXCEPTION '%: rows are only ever added', TG_TABLE_NAME
         USING ERRCODE = 'integrity_constraint_violation';
 END;
 $$;
 CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_event
-    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
 CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_decision
-    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
 CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_outcome
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
+
+CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_checkpoint
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_seal
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays BEFORE DELETE ON confirmations_confirmation
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
+
+-- Runs with its owner's rights, since the service has none to delete. It takes whole logs alone, finished
+-- and sealed to the last event, and none younger than a day.
+CREATE FUNCTION confirmhub_retire(older_than interval, most integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    old uuid[];
+BEGIN
+    IF older_than < interval '1 day' THEN
+        RAISE EXCEPTION 'what is younger than a day is kept' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    old := ARRAY(
+        SELECT id FROM confirmations_confirmation
+        WHERE status IN ('cancelled', 'denied', 'expired', 'redeemed', 'revoked')
+            AND requested_at < now() - older_than AND sealed_events = event_count
+            AND (status <> 'redeemed' OR id IN (SELECT confirmation_id FROM confirmations_outcome))
+        ORDER BY requested_at LIMIT most FOR UPDATE SKIP LOCKED);
+    PERFORM set_config('confirmhub.retiring', 'yes', true);
+    DELETE FROM confirmations_notice WHERE confirmation_id = ANY(old);
+    DELETE FROM confirmations_decision WHERE confirmation_id = ANY(old);
+    DELETE FROM confirmations_outcome WHERE confirmation_id = ANY(old);
+    DELETE FROM confirmations_event WHERE confirmation_id = ANY(old);
+    DELETE FROM confirmations_confirmation WHERE id = ANY(old);
+    PERFORM set_config('confirmhub.retiring', '', true);
+    RETURN coalesce(array_length(old, 1), 0);
+END;
+$$;
 
 CREATE FUNCTION confirmations_ring() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -111,6 +153,10 @@ BACK = """
 DROP TRIGGER confirmations_ring ON confirmations_chore;
 DROP TRIGGER confirmations_ring ON confirmations_notice;
 DROP FUNCTION confirmations_ring();
+DROP FUNCTION confirmhub_retire(interval, integer);
+DROP TRIGGER confirmations_stays ON confirmations_confirmation;
+DROP TRIGGER confirmations_append_only ON confirmations_seal;
+DROP TRIGGER confirmations_append_only ON confirmations_checkpoint;
 DROP TRIGGER confirmations_append_only ON confirmations_outcome;
 DROP TRIGGER confirmations_append_only ON confirmations_decision;
 DROP TRIGGER confirmations_append_only ON confirmations_event;

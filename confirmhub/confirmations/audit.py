@@ -1,0 +1,157 @@
+"""The log as evidence: sealed by checkpoints, checked link by link, exported so that anybody can check it.
+
+Each confirmation's events are a chain of hashes. A checkpoint holds the hash of the checkpoint before and
+how far each finished chain had come, so that nobody can rewrite a log, or leave one out, without rewriting
+every checkpoint since. Sealing runs beside the moves: it locks no row that anybody still moves.
+"""
+
+from __future__ import annotations
+
+import itertools
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef, QuerySet
+
+from confirmhub.confirmations import rows
+from confirmhub.confirmations.evidence import Record, checkpoint_hash
+from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Seal
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_TAKE = """
+UPDATE confirmations_confirmation SET sealed_events = event_count
+WHERE id IN (
+    SELECT id FROM confirmations_confirmation
+    WHERE status IN ('cancelled', 'denied', 'expired', 'redeemed', 'revoked') AND sealed_events < event_count
+    ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)
+RETURNING id, event_count, event_head
+"""
+
+
+def seal(*, limit: int) -> int:
+    """Seal what has finished since the last checkpoint, at most `limit`; say how many.
+
+    Of two that seal at once one is undone and seals nothing; what it took is taken the next time.
+    """
+    try:
+        with transaction.atomic():
+            taken = sorted(
+                (str(id_), count, bytes(head).hex()) for id_, count, head in rows.execute(_TAKE, [limit])
+            )
+            if not taken:
+                return 0
+            last = Checkpoint.objects.order_by("-seq").first()
+            seq, before = (last.seq + 1, bytes(last.hash)) if last else (1, b"")
+            [[at]] = rows.execute("SELECT statement_timestamp()", [])
+            digest = checkpoint_hash(before=before, seq=seq, micros=_micros(at), seals=taken)
+            checkpoint = Checkpoint.objects.create(seq=seq, at=at, count=len(taken), hash=digest)
+            Seal.objects.bulk_create(
+                Seal(checkpoint=checkpoint, confirmation_id=id_, event_count=count, head=bytes.fromhex(head))
+                for id_, count, head in taken
+            )
+            return len(taken)
+    except IntegrityError as exc:
+        if "checkpoint_pkey" not in str(exc):
+            raise
+        return 0
+
+
+def retire(*, older_than: timedelta, limit: int) -> int:
+    """Delete finished confirmations older than that, at least a day; say how many. Their seals stay.
+
+    Only what is sealed to the last event leaves, and nothing whose outcome nobody knows.
+    """
+    [[count]] = rows.execute("SELECT confirmhub_retire(%s, %s)", [older_than, limit])
+    return int(count)
+
+
+@contextmanager
+def records() -> Iterator[Iterator[Record]]:
+    """Everything that can be checked, as one consistent picture: the logs, then the checkpoints."""
+    with transaction.atomic(durable=True):
+        rows.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", [])
+        yield itertools.chain(_logs(), _checkpoints())
+
+
+def _logs() -> Iterator[Record]:
+    seals = _Grouped(
+        Seal.objects.order_by("confirmation_id", "event_count").values_list(
+            "confirmation_id", "event_count", "head", "checkpoint_id"
+        )
+    )
+    events = _Grouped(
+        Event.objects.order_by("confirmation_id", "seq").values_list(
+            "confirmation_id", "seq", "kind", "actor", "at", "detail", "hash"
+        )
+    )
+    for row in Confirmation.objects.order_by("id").iterator(chunk_size=1_000):
+        yield _record(row, events.of(row.id), seals.of(row.id))
+
+
+def _checkpoints() -> Iterator[Record]:
+    for checkpoint in Checkpoint.objects.order_by("seq").iterator(chunk_size=100):
+        kept = Exists(Confirmation.objects.filter(id=OuterRef("confirmation_id")))
+        sealed = checkpoint.seals.order_by("confirmation_id").annotate(kept=kept)
+        yield {
+            "type": "checkpoint",
+            "seq": checkpoint.seq,
+            "micros": _micros(checkpoint.at),
+            "hash": bytes(checkpoint.hash).hex(),
+            "seals": [
+                [str(one.confirmation_id), one.event_count, bytes(one.head).hex(), one.kept] for one in sealed
+            ],
+        }
+
+
+def _record(row: Confirmation, events: list[tuple[Any, ...]], seals: list[tuple[Any, ...]]) -> Record:
+    return {
+        "type": "confirmation",
+        "id": str(row.id),
+        "status": row.status,
+        "audience": row.audience,
+        "action": row.action,
+        "arguments": row.arguments,
+        "tool_digest": bytes(row.tool_digest).hex(),
+        "digest": bytes(row.digest).hex(),
+        "view_digest": bytes(row.view_digest).hex(),
+        "event_count": row.event_count,
+        "event_head": bytes(row.event_head).hex(),
+        "events": [
+            {
+                "seq": seq,
+                "kind": kind,
+                "actor": actor,
+                "micros": _micros(at),
+                "detail": detail,
+                "hash": bytes(hash_).hex(),
+            }
+            for seq, kind, actor, at, detail, hash_ in events
+        ],
+        "seals": [[count, bytes(head).hex(), checkpoint] for count, head, checkpoint in seals],
+    }
+
+
+class _Grouped:
+    """Rows that begin with a confirmation's id, in its order, handed out by id without holding them all."""
+
+    def __init__(self, ordered: QuerySet[Any, tuple[Any, ...]]) -> None:
+        self.rows = ordered.iterator(chunk_size=1_000)
+        self.next = next(self.rows, None)
+
+    def of(self, confirmation_id: uuid.UUID) -> list[tuple[Any, ...]]:
+        found = []
+        while self.next is not None and self.next[0] <= confirmation_id:
+            if self.next[0] == confirmation_id:
+                found.append(self.next[1:])
+            self.next = next(self.rows, None)
+        return found
+
+
+def _micros(at: datetime) -> int:
+    """Microseconds since 1970, exactly: a float of seconds has not digits enough."""
+    return (at - _EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,130 @@
+"""Checking the log without trusting who kept it: records in, the first broken link or a count out.
+
+Pure: it needs no database, so that an export can be checked anywhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from confirmhub.confirmations.actions import ACTION_DOMAIN, framed
+from confirmhub.confirmations.states import Status
+
+type Record = dict[str, Any]
+
+# What a log's last word but one of these says about the status; the rest say nothing new.
+_STATUS_AFTER = {
+    "requested": Status.PENDING,
+    "allow": Status.APPROVED,
+    "deny": Status.DENIED,
+    "cancelled": Status.CANCELLED,
+    "revoked": Status.REVOKED,
+    "expired": Status.EXPIRED,
+    "redeemed": Status.REDEEMED,
+}
+_NOTHING_NEW = {"succeeded", "failed"}
+
+
+class BrokenLog(Exception):
+    """The log is not what was written. The text names the first link that does not hold."""
+
+
+@dataclass(slots=True)
+class Checked:
+    """What held."""
+
+    confirmations: int = 0
+    events: int = 0
+    checkpoints: int = 0
+    gone: int = 0
+    """Sealed logs that are no longer there: past the time that they are kept."""
+
+
+def event_hash(*, before: bytes, confirmation_id: str, event: Record) -> bytes:
+    """The hash of an event, as the database's `confirmhub_event_hash` makes it."""
+    parts = (event["seq"], event["kind"], event["actor"], event["micros"], event["detail"])
+    return _hash(before.hex(), confirmation_id, *map(str, parts))
+
+
+def checkpoint_hash(*, before: bytes, seq: int, micros: int, seals: Iterable[tuple[str, int, str]]) -> bytes:
+    """The hash of a checkpoint over its seals: confirmation, number of events, hash of the last one."""
+    return _hash(
+        before.hex(), str(seq), str(micros), *(f"{id_} {count} {head}" for id_, count, head in seals)
+    )
+
+
+def check(records: Iterable[Record]) -> Checked:
+    """Check records as `audit.records` and an export give them: the logs, then the checkpoints.
+
+    Raises:
+        BrokenLog: Something was changed, left out or added.
+    """
+    checked = Checked()
+    # Each seal stands with its log and with its checkpoint; what stands once alone is left over here.
+    balance = 0
+    before, expected_seq = b"", 1
+    for record in records:
+        if record["type"] == "confirmation":
+            _check_confirmation(record)
+            checked.confirmations += 1
+            checked.events += len(record["events"])
+            for count, head, checkpoint in record["seals"]:
+                balance ^= _token(checkpoint, record["id"], count, head)
+        else:
+            seals = [(id_, count, head) for id_, count, head, _ in record["seals"]]
+            found = checkpoint_hash(before=before, seq=record["seq"], micros=record["micros"], seals=seals)
+            if record["seq"] != expected_seq or found.hex() != record["hash"]:
+                raise BrokenLog(f"checkpoint {expected_seq} does not follow from what it seals")
+            before, expected_seq = found, expected_seq + 1
+            checked.checkpoints += 1
+            for id_, count, head, kept in record["seals"]:
+                balance ^= _token(record["seq"], id_, count, head) if kept else 0
+                checked.gone += not kept
+    if balance:
+        raise BrokenLog("the checkpoints do not seal the logs that are here: one was left out or put in")
+    return checked
+
+
+def _check_confirmation(record: Record) -> None:
+    where = f"confirmation {record['id']}"
+    hashes = [b""]
+    status = None
+    for place, event in enumerate(record["events"], start=1):
+        found = event_hash(before=hashes[-1], confirmation_id=record["id"], event=event)
+        if event["seq"] != place or found.hex() != event["hash"]:
+            raise BrokenLog(f"{where}: event {place} does not follow from the one before")
+        hashes.append(found)
+        status = _status_after(event, before=status)
+    if len(hashes) - 1 != record["event_count"] or hashes[-1].hex() != record["event_head"]:
+        raise BrokenLog(f"{where}: its log does not end where the record says")
+    if status != record["status"]:
+        raise BrokenLog(f"{where}: its log says {status}, the record says {record['status']}")
+    asked = json.loads(record["events"][0]["detail"])
+    parts = (record["audience"].encode(), record["action"].encode(), bytes.fromhex(record["tool_digest"]))
+    digest = hashlib.sha256(framed(ACTION_DOMAIN, *parts, record["arguments"].encode())).hexdigest()
+    if {digest, record["digest"]} != {asked.get("digest")} or asked.get("view_digest") != record[
+        "view_digest"
+    ]:
+        raise BrokenLog(f"{where}: it is not for the action that was asked for")
+    for count, head, _ in record["seals"]:
+        if count >= len(hashes) or hashes[count].hex() != head:
+            raise BrokenLog(f"{where}: its first {count} events are not those that a checkpoint sealed")
+
+
+def _status_after(event: Record, *, before: Status | None) -> Status | None:
+    if event["kind"] == "approve":  # the last of a quorum settles it, and says so
+        return Status(json.loads(event["detail"])["status"])
+    return before if event["kind"] in _NOTHING_NEW else _STATUS_AFTER.get(event["kind"])
+
+
+def _token(checkpoint: int, id_: str, count: int, head: str) -> int:
+    return int.from_bytes(_hash(str(checkpoint), id_, str(count), head))
+
+
+def _hash(*parts: str) -> bytes:
+    text = ",".join(f"{len(part.encode())}:{part}" for part in parts)
+    return hashlib.sha256(text.encode()).digest()
