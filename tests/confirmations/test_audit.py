@@ -97,7 +97,7 @@ FORGERIES = {
     "the-screen": ("UPDATE confirmations_confirmation SET view_digest = sha256('')", "not for the action"),
     "a-seal": (
         "UPDATE confirmations_seal SET event_count = 2 WHERE event_count = 4",
-        "checkpoint 2 does not",
+        "its first 2 events are not",
     ),
     "a-checkpoint": ("UPDATE confirmations_checkpoint SET at = now() WHERE seq = 1", "checkpoint 1 does not"),
     "a-checkpoint-left-out": (
