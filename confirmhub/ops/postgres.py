@@ -200,17 +200,17 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def temporary() -> Iterator[str]:
+def temporary(*, durable: bool = False) -> Iterator[str]:
     """Run a throw-away cluster, and yield the URL of a role that may make databases and roles.
 
-    It does not sync to disk, and is gone afterwards. Call it in the main thread.
+    It syncs to disk only where it is to be `durable`, and is gone afterwards. Call it in the main thread.
     """
     prefix = "confirmhub-pg-"
     _sweep(prefix)
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        cluster = Cluster(folder / "pg", log=folder / "log", options=VOLATILE)
+        cluster = Cluster(folder / "pg", log=folder / "log", options=() if durable else VOLATILE)
         try:
             cluster.start()
             roles.let_create(admin_url=cluster.url(ADMIN, database="postgres"))

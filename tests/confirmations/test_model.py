@@ -236,7 +236,7 @@ def test_any_sequence_of_moves_gets_the_answers_of_a_plain_model(db: None) -> No
     run_state_machine_as_test(
         Ledger,
         settings=settings(
-            max_examples=settings().max_examples // 8,
+            max_examples=settings().max_examples // 12,
             stateful_step_count=40,
             deadline=None,
             suppress_health_check=list(HealthCheck),
