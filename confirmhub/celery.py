@@ -12,7 +12,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 django.setup()  # loads the apps, which the imports below need
 
 from confirmhub.notifications import relay, scheduler  # noqa: E402
-from confirmhub.notifications.tasks import EXPIRE_DUE  # noqa: E402
+from confirmhub.notifications.tasks import EXPIRE_DUE, RETIRE, SEAL, SWEEP_CLIENTS  # noqa: E402
 from confirmhub.ops import health  # noqa: E402
 
 app = Celery("confirmhub")
@@ -31,7 +31,12 @@ app.conf.update(
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     beat_scheduler="confirmhub.celery:OutboxScheduler",
-    beat_schedule={"expire-due": {"task": EXPIRE_DUE, "schedule": 30.0}},
+    beat_schedule={
+        "expire-due": {"task": EXPIRE_DUE, "schedule": 30.0},
+        "seal": {"task": SEAL, "schedule": 60.0},
+        "retire": {"task": RETIRE, "schedule": 3600.0},
+        "sweep-clients": {"task": SWEEP_CLIENTS, "schedule": 86_400.0},
+    },
 )
 if app.conf.broker_url.startswith("memory:"):
     # The embedded broker is looked at this often, in seconds.

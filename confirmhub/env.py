@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -81,6 +82,32 @@ def folders(name: str) -> list[Path]:
                 f"{name}: {str(path)!r} is reached through a link; name {str(path.resolve())!r}."
             )
     return paths
+
+
+def days(name: str) -> dt.timedelta | None:
+    """Read a whole number of days, at least 1; None when it is not set.
+
+    Raises:
+        ImproperlyConfigured: It is something else.
+    """
+    value = os.environ.get(name)
+    if not value:
+        return None
+    if not (value.isascii() and value.isdigit() and int(value[:6]) > 0 and len(value) <= 6):
+        raise ImproperlyConfigured(f"{name} must be a whole number of days above 0, not {value!r}.")
+    return dt.timedelta(days=int(value))
+
+
+def choice(name: str, values: tuple[str, ...]) -> str:
+    """Read one of these; the first when it is not set.
+
+    Raises:
+        ImproperlyConfigured: It is something else.
+    """
+    value = os.environ.get(name) or values[0]
+    if value not in values:
+        raise ImproperlyConfigured(f"{name} must be one of {', '.join(values)}, not {value!r}.")
+    return value
 
 
 def origin(name: str, default: str) -> str:

@@ -161,6 +161,9 @@ OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Code"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105 - a model, not a token
 OAUTH2_PROVIDER_REFRESH_TOKEN_MODEL = "oauth.RefreshToken"  # noqa: S105 - the same
 OAUTH2_PROVIDER_ID_TOKEN_MODEL = "oauth.IDToken"  # noqa: S105 - the same
+# What a refresh is answered that a host sends where it should ask for consent to more (design notes in
+# confirmhub/oauth/stepup.py): interaction_required, invalid_grant or off.
+STEP_UP_ANSWER = env.choice("STEP_UP_ANSWER", ("interaction_required", "invalid_grant", "off"))
 OAUTH2_PROVIDER = oauth.provider(issuer=ISSUER, resource=MCP_RESOURCE)
 
 REST_FRAMEWORK = {
@@ -176,7 +179,10 @@ REST_FRAMEWORK = {
 GUARDED_TOOLS = env.text("GUARDED_TOOLS", "mcp_bridge.tools.files").split(",")
 FILE_ROOTS = env.folders("FILE_ROOTS")
 
-CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "memory://")
+# How long finished confirmations are kept, in whole days; not set: for ever. Their seals stay in any case.
+RETAIN_FOR = env.days("RETAIN_DAYS")
+
+CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "memory://localhost")
 
 # Mail goes to a server, or, in the embedded default, into files of a folder.
 _mail_folder = env.text("EMAIL_FILE_PATH", "")
@@ -205,4 +211,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
+    # Its debug lines print tokens.
+    "loggers": {"oauthlib": {"level": "WARNING"}, "axes": {"level": "WARNING"}},
 }

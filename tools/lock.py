@@ -1,4 +1,4 @@
-# ruff: noqa: INP001, S603, T201 - a script: it stands alone, runs uv, and prints
+# ruff: noqa: S603, T201 - a script: it stands alone, runs uv, and prints
 """Write the pinned requirements from pyproject.toml.
 
 `python tools/lock.py` resolves again with uv and writes `requirements.txt` (the product),

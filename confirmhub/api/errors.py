@@ -19,6 +19,7 @@ STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.InvalidAction: HTTPStatus.BAD_REQUEST,
     errors.PolicyDenies: HTTPStatus.FORBIDDEN,
     errors.NotApprover: HTTPStatus.FORBIDDEN,
+    errors.SignInTooOld: HTTPStatus.FORBIDDEN,
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.Pending: HTTPStatus.CONFLICT,
     errors.Denied: HTTPStatus.CONFLICT,

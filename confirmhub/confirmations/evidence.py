@@ -61,35 +61,38 @@ def check(records: Iterable[Record]) -> Checked:
     """Check records as `audit.records` and an export give them: the logs, then the checkpoints.
 
     Raises:
-        BrokenLog: Something was changed, left out or added.
+        BrokenLog: Something was changed, left out or added, or is no record at all.
     """
     checked = Checked()
     # Each seal stands with its log and with its checkpoint; what stands once alone is left over here.
     balance = 0
-    before, expected_seq = b"", 1
-    for record in records:
-        if record["type"] == "confirmation":
-            _check_confirmation(record)
-            checked.confirmations += 1
-            checked.events += len(record["events"])
-            for count, head, checkpoint in record["seals"]:
-                balance ^= _token(checkpoint, record["id"], count, head)
-        else:
-            seals = [(id_, count, head) for id_, count, head, _ in record["seals"]]
-            found = checkpoint_hash(before=before, seq=record["seq"], micros=record["micros"], seals=seals)
-            if record["seq"] != expected_seq or found.hex() != record["hash"]:
-                raise BrokenLog(f"checkpoint {expected_seq} does not follow from what it seals")
-            before, expected_seq = found, expected_seq + 1
-            checked.checkpoints += 1
-            for id_, count, head, kept in record["seals"]:
-                balance ^= _token(record["seq"], id_, count, head) if kept else 0
-                checked.gone += not kept
+    before = b""
+    for number, record in enumerate(records, start=1):
+        try:
+            if record["type"] == "confirmation":
+                balance ^= _check_confirmation(record, checked)
+            else:
+                before = _check_checkpoint(record, checked, before=before)
+                for id_, count, head, kept in record["seals"]:
+                    balance ^= _token(record["seq"], id_, count, head) if kept else 0
+                    checked.gone += not kept
+        except (KeyError, TypeError, ValueError, IndexError) as exc:
+            raise BrokenLog(f"record {number} is not of the form of an export") from exc
     if balance:
         raise BrokenLog("the checkpoints do not seal the logs that are here: one was left out or put in")
     return checked
 
 
-def _check_confirmation(record: Record) -> None:
+def _check_checkpoint(record: Record, checked: Checked, *, before: bytes) -> bytes:
+    seals = [(id_, count, head) for id_, count, head, _ in record["seals"]]
+    found = checkpoint_hash(before=before, seq=record["seq"], micros=record["micros"], seals=seals)
+    if record["seq"] != checked.checkpoints + 1 or found.hex() != record["hash"]:
+        raise BrokenLog(f"checkpoint {checked.checkpoints + 1} does not follow from what it seals")
+    checked.checkpoints += 1
+    return found
+
+
+def _check_confirmation(record: Record, checked: Checked) -> int:
     where = f"confirmation {record['id']}"
     hashes = [b""]
     status = None
@@ -110,9 +113,14 @@ def _check_confirmation(record: Record) -> None:
         "view_digest"
     ]:
         raise BrokenLog(f"{where}: it is not for the action that was asked for")
-    for count, head, _ in record["seals"]:
-        if count >= len(hashes) or hashes[count].hex() != head:
+    checked.confirmations += 1
+    checked.events += len(record["events"])
+    balance = 0
+    for count, head, checkpoint in record["seals"]:
+        if hashes[count].hex() != head:
             raise BrokenLog(f"{where}: its first {count} events are not those that a checkpoint sealed")
+        balance ^= _token(checkpoint, record["id"], count, head)
+    return balance
 
 
 def _status_after(event: Record, *, before: Status | None) -> Status | None:

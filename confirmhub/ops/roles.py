@@ -22,8 +22,10 @@ ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
 RIGHTS = {
     "confirmations_event": APPEND,
     "confirmations_confirmation": KEEP,
-    "confirmations_decision": KEEP,
-    "confirmations_outcome": KEEP,
+    "confirmations_decision": APPEND,
+    "confirmations_outcome": APPEND,
+    "confirmations_checkpoint": APPEND,
+    "confirmations_seal": APPEND,
     "django_migrations": READ,
 }
 
@@ -60,6 +62,10 @@ def grant(*, owner_url: str, service: str) -> None:
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(to))
         connection.execute(sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {}").format(to))
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+        # `confirmhub_retire` runs with its owner's rights, and is no one else's to call.
+        retire = sql.SQL("FUNCTION confirmhub_retire(interval, integer)")
+        connection.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(retire))
+        connection.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(retire, to))
         for (table,) in tables.fetchall():
             name = sql.Identifier("public", table)
             rights = sql.SQL(", ").join(map(sql.SQL, RIGHTS.get(table, ALL)))

@@ -43,6 +43,11 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
         "This is not yours to decide",
         "The rule for this action names other people. Your answer was not counted.",
     ),
+    errors.SignInTooOld: Refusal(
+        HTTPStatus.FORBIDDEN,
+        "Your sign-in is too old for this",
+        "The rule for this action wants a fresh one. Sign out and in again, then decide.",
+    ),
     errors.Busy: Refusal(
         HTTPStatus.SERVICE_UNAVAILABLE,
         "Somebody else is deciding right now",

@@ -18,7 +18,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from confirmhub.confirmations import ledger, queries
-from confirmhub.confirmations.errors import AlreadyDecided, ConfirmationError, NotFound, ViewChanged
+from confirmhub.confirmations.errors import (
+    AlreadyDecided,
+    ConfirmationError,
+    NotApprover,
+    NotFound,
+    SignInTooOld,
+    ViewChanged,
+)
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Verdict
@@ -80,6 +87,8 @@ def confirm(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
     screen = screens.screen(confirmation, viewer=viewer)
     if not screen.waiting:
         return render(request, "pages/receipt.html", {"screen": screen})
+    if not queries.may_decide(confirmation=confirmation, approver=viewer):
+        return refuse(request, NotApprover(), confirmation_id=None)
     requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
     recent = queries.list_recent_of(requester=requester, limit=RECENT_ROWS + 1)
     past = [row for row in recent if row.id != confirmation.id][:RECENT_ROWS]
@@ -117,7 +126,7 @@ def deny_all(request: HttpRequest) -> HttpResponse:
         raise BadRequest
     for shown in form.cleaned_data["shown"].split(" "):
         confirmation_id, _, digest = shown.partition(":")
-        with suppress(NotFound, AlreadyDecided, ViewChanged):
+        with suppress(NotFound, NotApprover, AlreadyDecided, SignInTooOld, ViewChanged):
             ledger.decide(
                 confirmation_id=UUID(confirmation_id),
                 approver=person(request),

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
@@ -161,6 +164,40 @@ def test_a_record_left_out_of_an_export_is_found(
 
     with pytest.raises(BrokenLog, match="left out or put in"):
         evidence.check(lines)
+
+
+@pytest.mark.parametrize(
+    "line", ["null", "[]", "{}", '{"type":"confirmation"}', '{"type":"checkpoint","seals":[1]}', "{"]
+)
+def test_what_is_no_record_is_refused_and_not_a_crash(tmp_path: Path, line: str) -> None:
+    export = tmp_path / "export.jsonl"
+    export.write_text(line + "\n")
+
+    with pytest.raises(CommandError, match=r"The log is broken: (record|line) 1"):
+        call_command("verify_audit", file=export)
+
+
+def test_the_commands_export_and_check_and_say_what_holds(
+    history: dict[str, Confirmation], tmp_path: Path
+) -> None:
+    export, said = tmp_path / "export.jsonl", io.StringIO()
+    with export.open("w") as file:
+        call_command("export_audit", stdout=file)
+
+    call_command("verify_audit", stdout=said)
+    call_command("verify_audit", file=export, stdout=said)
+
+    first, second = said.getvalue().splitlines()
+    assert (
+        first
+        == second
+        == f"Every link holds: 6 confirmations, {Event.objects.count()} events, 3 checkpoints."
+    )
+    as_owner("UPDATE confirmations_event SET actor = 'user 1' WHERE kind = 'deny'")
+    with pytest.raises(CommandError, match=r"The log is broken: confirmation .*: event 2"):
+        call_command("verify_audit")
+    with pytest.raises(CommandError, match="cannot be read"):
+        call_command("verify_audit", file=tmp_path / "missing")
 
 
 def test_what_is_finished_sealed_and_old_leaves_in_batches_and_its_seals_stay(

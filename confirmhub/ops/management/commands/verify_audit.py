@@ -1,0 +1,49 @@
+"""Check every link of the log, and name the first that does not hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from confirmhub.confirmations import audit, evidence
+from confirmhub.confirmations.evidence import BrokenLog, Record
+
+
+class Command(BaseCommand):
+    help = "Check the log of every confirmation and the checkpoints; exits with 1 at the first broken link."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument(
+            "--file", type=Path, help="an export to check instead of the database; no database is needed"
+        )
+
+    def handle(self, *_: Any, file: Path | None, **__: Any) -> None:
+        try:
+            if file is not None:
+                checked = evidence.check(_lines(file))
+            else:
+                with audit.records() as records:
+                    checked = evidence.check(records)
+        except BrokenLog as exc:
+            raise CommandError(f"The log is broken: {exc}.") from exc
+        except OSError as exc:
+            raise CommandError(f"{file} cannot be read: {exc.strerror}.") from exc
+        gone = f"; {checked.gone} sealed logs have left, past the time they are kept" if checked.gone else ""
+        self.stdout.write(
+            f"Every link holds: {checked.confirmations} confirmations, {checked.events} events,"
+            f" {checked.checkpoints} checkpoints{gone}."
+        )
+
+
+def _lines(file: Path) -> Iterator[Record]:
+    with file.open(encoding="ascii") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                record = json.loads(line)
+            except ValueError as exc:
+                raise BrokenLog(f"line {number} of the export is not JSON") from exc
+            yield record
