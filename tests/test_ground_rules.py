@@ -71,7 +71,8 @@ def count(path: Path) -> int:
 )
 def test_no_template_or_page_trusts_a_value(pattern: str) -> None:
     code = [path for folder in ("confirmhub", "mcp_bridge") for path in (ROOT / folder).rglob("*.py")]
-    pages = list((ROOT / "templates").rglob("*.html"))
+    # Mail has no stylesheet but what stands in it.
+    pages = [path for path in (ROOT / "templates").rglob("*.html") if path.parent.name != "notifications"]
 
     found = [str(path) for path in code + pages if re.search(pattern, path.read_text(encoding="utf-8"))]
 
