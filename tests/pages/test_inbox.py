@@ -96,6 +96,10 @@ def test_a_malformed_denial_of_all_is_refused(browser: Client, wrong: str) -> No
     assert browser.post("/deny-all", {"shown": wrong}).status_code == 400
 
 
+def test_a_link_denies_nothing(browser: Client, pending: Confirmation) -> None:
+    assert browser.get("/deny-all", shown(pending)).status_code == 405
+
+
 def test_nothing_approves_more_than_one_thing(browser: Client) -> None:
     assert browser.post("/approve-all").status_code == 404
 
