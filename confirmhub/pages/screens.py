@@ -19,7 +19,7 @@ from confirmhub.confirmations.models import Confirmation, Decision
 from confirmhub.confirmations.states import OPEN, Result, Status, Verdict
 from confirmhub.oauth import clients
 from confirmhub.pages import values, words
-from confirmhub.pages.values import Row, Value
+from confirmhub.pages.values import Gone, Row, Value
 from confirmhub.pages.words import Moment, State
 
 # The requester of the rehearsal on the first page: us. No OAuth client has an id of this form.
@@ -96,6 +96,8 @@ class Screen:
     action: Value
     audience: Value
     arguments: Sequence[Row]
+    gone: Sequence[Gone]
+    compared_with: Moment | None
     facts: Sequence[tuple[Value, Value]]
     pinned: bool
     usable: bool
@@ -168,8 +170,11 @@ def crowds(waiting: Sequence[Line]) -> list[Crowd]:
     ]
 
 
-def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
-    """Everything that the confirm page and the receipt show."""
+def screen(confirmation: Confirmation, *, viewer: User, before: Confirmation | None = None) -> Screen:
+    """Everything that the confirm page and the receipt show.
+
+    `before` is what was approved last of this action for this requester, to mark what differs from it.
+    """
     now = timezone.now()
     status = confirmation.effective_status
     decisions = list(confirmation.decisions.select_related("approver").order_by("decided_at"))
@@ -178,12 +183,17 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
     events = [] if waiting else list(confirmation.events.order_by("seq"))
     mine = next((decision for decision in decisions if decision.approver_id == viewer.pk), None)
     votes = [_vote(decision) for decision in decisions]
+    arguments, gone = values.rows(confirmation.argument_items), list[Gone]()
+    if before is not None:
+        arguments, gone = values.compared(confirmation.argument_items, before=before.argument_items)
     return Screen(
         id=confirmation.id,
         question=values.value(confirmation.question),
         action=values.value(confirmation.action),
         audience=values.value(confirmation.audience),
-        arguments=values.rows(confirmation.argument_items),
+        arguments=arguments,
+        gone=gone,
+        compared_with=_moment(before.settled_at) if before else None,
         facts=[(values.value(label), values.value(fact)) for label, fact in confirmation.fact_items],
         pinned=bool(confirmation.fingerprint),
         usable=status in OPEN,
@@ -217,6 +227,20 @@ def screen(confirmation: Confirmation, *, viewer: User) -> Screen:
         log_intact=waiting or queries.log_is_intact(confirmation_id=confirmation.id),
         rehearsal=confirmation.requester_client_id == TRY_CLIENT
         and confirmation.requester_subject == str(viewer.pk),
+    )
+
+
+def last_approved(confirmation: Confirmation, recent: Sequence[Confirmation]) -> Confirmation | None:
+    """The newest of these that is the same action at the same place, and was approved."""
+    return next(
+        (
+            row
+            for row in recent
+            if row.id != confirmation.id
+            and (row.action, row.audience) == (confirmation.action, confirmation.audience)
+            and row.redeem_by is not None
+        ),
+        None,
     )
 
 

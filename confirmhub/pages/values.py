@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from confirmhub import display
@@ -17,6 +17,7 @@ from confirmhub.confirmations.actions import Json
 
 _DEEPEST_INDENT = 4
 _NOTES_BY_LINE = 8
+_BRIEF = 200  # characters of a former value
 _SHORT = 100  # characters of a text that is worth keeping prepared
 _EMPTY = display.text("")
 
@@ -58,11 +59,22 @@ class Row:
     value: Value | None
     level: int
     depth: int
+    news: str = ""
+    """How it differs from last time: `new`, `changed`, or empty."""
+    was: Value | None = None
 
     @property
     def simple(self) -> bool:
         """Nothing but one line to draw."""
         return self.value is not None and not (self.value.lines or self.value.notes or self.value.exact)
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """An argument that was there last time."""
+
+    key: Value
+    was: Value
 
 
 def value(raw: str) -> Value:
@@ -73,6 +85,25 @@ def value(raw: str) -> Value:
 def rows(items: list[tuple[str, Json]]) -> list[Row]:
     """Flatten arguments into rows: each key, its JSON type in words, and its value."""
     return list(_walk(items))
+
+
+def compared(
+    items: list[tuple[str, Json]], *, before: list[tuple[str, Json]]
+) -> tuple[list[Row], list[Gone]]:
+    """The rows, with what differs from the arguments `before`; and those that are there no more.
+
+    One argument is compared with another as JSON, so that 1, 1.0 and "1" differ.
+    """
+    then, now = dict(before), dict(items)
+    marked: list[Row] = []
+    for row, key in _with_keys(items):
+        if key is None or (key in then and _same(then[key], now[key])):
+            marked.append(row)
+        elif key in then:
+            marked.append(replace(row, news="changed", was=_brief(then[key])))
+        else:
+            marked.append(replace(row, news="new"))
+    return marked, [Gone(value(key), _brief(item)) for key, item in before if key not in now]
 
 
 def texts(items: list[tuple[str, Json]]) -> list[str]:
@@ -115,6 +146,25 @@ def _prepare(raw: str) -> Value:
 
 # Keys, names and hosts come again and again, on one page and on the next.
 _prepare_short = lru_cache(maxsize=2048)(_prepare)
+
+
+def _with_keys(items: list[tuple[str, Json]]) -> Iterator[tuple[Row, str | None]]:
+    """The rows, each with the name of the argument that begins there."""
+    keys = iter(items)
+    for row in _walk(items):
+        yield row, next(keys)[0] if row.level == 0 else None
+
+
+def _same(one: Json, other: Json) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
+def _brief(item: Json) -> Value:
+    """A former value on one line, cut visibly where it is long: what counts is the new one, shown whole."""
+    raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    if "\n" not in raw and len(display.text(raw)) <= _BRIEF:
+        return value(raw)
+    return Value((Piece((display.Part(display.short(raw, _BRIEF)),), alone=True),), (), (), "", "")
 
 
 def _walk(items: list[tuple[str, Json]]) -> Iterator[Row]:

@@ -28,7 +28,7 @@ from confirmhub.confirmations.errors import (
 )
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.states import Verdict
+from confirmhub.confirmations.states import Status, Verdict
 from confirmhub.pages import screens, values
 from confirmhub.pages.forms import DecisionForm, DenialsForm, ReasonForm, SearchForm
 from confirmhub.pages.refusals import refuse
@@ -36,6 +36,7 @@ from confirmhub.pages.refusals import refuse
 HISTORY_ROWS = 50
 SEARCHED_ROWS = 500
 RECENT_ROWS = 6
+COMPARED_ROWS = 50  # among so many of a requester's last questions, one to compare with is looked for
 INBOX_ROWS = 100
 DENIED_TOGETHER = "Denied together with all that this requester asked."
 
@@ -84,14 +85,15 @@ def confirm(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
         return _decide(request, confirmation_id)
     viewer = person(request)
     confirmation = _find(confirmation_id, viewer)
-    screen = screens.screen(confirmation, viewer=viewer)
-    if not screen.waiting:
-        return render(request, "pages/receipt.html", {"screen": screen})
+    if confirmation.effective_status is not Status.PENDING:
+        return render(request, "pages/receipt.html", {"screen": screens.screen(confirmation, viewer=viewer)})
     if not queries.may_decide(confirmation=confirmation, approver=viewer):
         return refuse(request, NotApprover(), confirmation_id=None)
     requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
-    recent = queries.list_recent_of(requester=requester, limit=RECENT_ROWS + 1)
+    recent = queries.list_recent_of(requester=requester, limit=COMPARED_ROWS)
     past = [row for row in recent if row.id != confirmation.id][:RECENT_ROWS]
+    before = screens.last_approved(confirmation, recent)
+    screen = screens.screen(confirmation, viewer=viewer, before=before)
     return render(
         request, "pages/confirm.html", {"screen": screen, "past": screens.lines(past, viewer=viewer)}
     )

@@ -292,3 +292,24 @@ def test_a_withdrawn_question_has_a_receipt(browser: Client, agent: Principal, p
     ledger.cancel(confirmation_id=pending.id, requester=agent)
 
     assert "<b>Withdrawn</b>" in page(browser, pending)
+
+
+def test_what_differs_from_the_last_approval_is_marked(
+    browser: Client, agent: Principal, alice: User
+) -> None:
+    def ask(**arguments: str) -> Confirmation:
+        return make_pending(agent, action=Action(AUDIENCE, "pay", arguments))
+
+    first = ask(to="Bea", cents="100")
+    assert "You last approved" not in page(browser, first)
+    decide(first, alice)
+    decide(ask(to="Eve", cents="1"), alice, Verdict.DENY)
+    make_pending(agent, action=Action(AUDIENCE, "other", {"to": "Zoe"}))
+
+    html = page(browser, ask(to="Bea", cents="90100"))
+
+    assert "You last approved this action at" in html
+    assert (
+        '<span class="tag warn">changed</span> last time: <del><bdi dir="ltr" lang="">100</bdi></del>' in html
+    )
+    assert html.count("last time:") == 1

@@ -132,3 +132,26 @@ def test_durations_read_in_two_units() -> None:
     assert [words.length(dt.timedelta(seconds=n)) for n in (60, 90, 300, 7200, 86_400)] == [
         "1 minute", "90 seconds", "5 minutes", "2 hours", "1 day",
     ]  # fmt: skip
+
+
+def test_what_differs_from_last_time_is_marked() -> None:
+    before: list[tuple[str, Json]] = [("a", 1), ("b", "x"), ("c", {"y": [1]}), ("e", "old\u202e")]
+    items: list[tuple[str, Json]] = [("a", 1.0), ("b", "x"), ("c", {"y": [2]}), ("d", None)]
+
+    rows, gone = values.compared(items, before=before)
+
+    top = {text_of(row.key): row for row in rows if row.level == 0 and row.key}
+    assert {key: row.news for key, row in top.items()} == {
+        "a": "changed",
+        "b": "",
+        "c": "changed",
+        "d": "new",
+    }
+    assert [text_of(top[key].was or values.value("?")) for key in "ac"] == ["1", '{"y": [1]}']
+    assert [(text_of(one.key), text_of(one.was)) for one in gone] == [("e", "old⟨U+202E⟩")]
+
+
+def test_a_long_former_value_is_cut_visibly() -> None:
+    rows, _ = values.compared([("a", "new")], before=[("a", "x" * 300 + "\n")])
+
+    assert "more, sha256" in text_of(rows[0].was or values.value("?"))
