@@ -36,6 +36,9 @@ type Line = dict[str, Any]
 class Host:
     """A host that a person has started. Whatever it asks of them, they are there."""
 
+    version: str
+    """The protocol that it speaks with the server."""
+
     def __init__(self, command: Sequence[str | Path], product: Product, *, elicitation: str) -> None:
         env = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG", "HOME")}
         self._process = subprocess.Popen(
@@ -172,4 +175,5 @@ def connected(kind: str, product: Product, person: Person, *, elicitation: str) 
         line = host.next_but_sign_ins(person)
         assert line["event"] == "connected", line
         assert "delete_file" in line["tools"]
+        host.version = line["version"]
         yield host

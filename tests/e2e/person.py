@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Request, expect, sync_playwright
 
 from tests.e2e.product import Product
 
@@ -25,6 +25,7 @@ class Person:
         self._product = product
         context = browser.new_context()
         context.set_default_timeout(PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         self.page = context.new_page()
         self.problems: list[str] = []
         self.page.on("pageerror", lambda error: self.problems.append(str(error)))
@@ -72,7 +73,7 @@ class Person:
     def _heading(self, text: str | re.Pattern[str]) -> None:
         expect(self.page.get_by_role("heading", level=1)).to_have_text(text)
 
-    def _decision(self) -> object:
+    def _decision(self) -> Locator:
         return self.page.get_by_role("region", name="What was decided")
 
     def _console(self, kind: str, text: str) -> None:

@@ -16,10 +16,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp import Client
+from mcp.client import ClientRequestContext
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from mcp_types import ElicitRequestURLParams, ElicitResult
+from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 
 PATIENCE = 60  # seconds for one request; the server holds an open question for 20
 
@@ -87,7 +88,7 @@ async def show(url: str) -> None:
     tell("authorize", url=url)
 
 
-async def ask(_context: Any, params: Any) -> ElicitResult:
+async def ask(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
     """The person agrees to open the page. What they decide there, this host never learns."""
     assert isinstance(params, ElicitRequestURLParams)
     tell("ask", url=params.url, message=params.message)

@@ -13,14 +13,22 @@ ASKED = "SELECT kind, actor FROM confirmations_event WHERE confirmation_id = %s 
 CLIENT = "SELECT requester_client_id FROM confirmations_confirmation WHERE id = %s"
 
 
-@pytest.mark.parametrize("elicitation", ["url", "none"])
-@pytest.mark.parametrize("kind", ["python", "typescript"])
+@pytest.mark.parametrize(
+    ("kind", "elicitation", "version"),
+    [
+        ("python", "url", "2026-07-28"),
+        ("python", "none", "2026-07-28"),
+        ("typescript", "url", "2026-07-28"),
+        ("typescript", "none", "2025-11-25"),
+    ],
+)
 def test_a_file_is_deleted_once_when_a_person_allows_it(
-    product: Product, person: Person, kind: str, elicitation: str
+    product: Product, person: Person, kind: str, elicitation: str, version: str
 ) -> None:
     file = product.file(f"{kind} {elicitation}.txt")
 
     with connected(kind, product, person, elicitation=elicitation) as host:
+        assert host.version == version
         # The scope that deletes is not among those of the first sign-in: the host asks for it now.
         host.call("delete_file", path=str(file))
         asked = host.next_but_sign_ins(person)
