@@ -7,6 +7,7 @@ judged by the body that will run, never by a header that a client can set as it 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
@@ -29,6 +30,8 @@ from confirmhub import display
 from confirmhub.oauth import stepup
 from confirmhub.oauth.scopes import BASE
 from mcp_bridge import auth, body, registry, server, threads
+
+logger = logging.getLogger(__name__)
 
 PATH = "/mcp"
 SHOWN = 100  # characters of an offending value in an answer
@@ -111,23 +114,27 @@ class _Endpoint:
             except ValueError as exc:
                 response = _refusal(400, f"The body was not accepted: {exc}.", code=PARSE_ERROR)
             else:
-                response = await self._authorize(scope, message)
+                response = await self._authorize_or_fail(scope, message)
         if response is not None:
             await response(scope, receive, send)
         else:
             await self.app(scope, _replay(raw, receive), send)
+
+    async def _authorize_or_fail(self, scope: Scope, message: object) -> Response | None:
+        try:
+            return await self._authorize(scope, message)
+        except DatabaseError:
+            logger.exception("a token could not be looked up")
+            return _refusal(
+                503, "The database does not answer. Try again.", code=INTERNAL_ERROR, retry_after=2
+            )
 
     async def _authorize(self, scope: Scope, message: object) -> Response | None:
         # A batch would carry several calls past a check of one. MCP has none since 2025-06-18.
         if not isinstance(message, dict):
             return _refusal(400, "The body must be one JSON-RPC object.")
         sent = Headers(scope=scope).getlist("authorization")
-        try:
-            found = await self.backend.authenticate(HTTPConnection(scope)) if len(sent) == 1 else None
-        except DatabaseError:
-            return _refusal(
-                503, "The database does not answer. Try again.", code=INTERNAL_ERROR, retry_after=2
-            )
+        found = await self.backend.authenticate(HTTPConnection(scope)) if len(sent) == 1 else None
         if found is None:
             challenge = auth.unauthorized(token_was_sent=bool(sent))
             return _refusal(401, "An access token of this server is needed.", challenge=challenge)

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import uvicorn
+from django.db import connection as database_connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.test import override_settings
 
 from confirmhub.oauth import defaults as oauth
+
+BALANCER = "localhost:1"  # what several replicas are called together; their own ports do not matter
 
 
 @contextlib.contextmanager
@@ -67,3 +75,24 @@ def _run(server: uvicorn.Server, listener: socket.socket, ready: threading.Event
 
     server.startup = told  # type: ignore[method-assign]
     server.run(sockets=[listener])
+
+
+@contextlib.contextmanager
+def replica(*, keys: list[str], root: Path, tools: str = "mcp_bridge.tools.files") -> Iterator[str]:
+    """A process that serves under the name `BALANCER`, at the address that is given."""
+    database = database_connection.settings_dict
+    environment = os.environ | {
+        "DATABASE_URL": f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}",
+        "PUBLIC_URL": f"http://{BALANCER}",
+        "SEALING_KEYS": "\n".join(keys),
+        "FILE_ROOTS": str(root),
+        "GUARDED_TOOLS": tools,
+    }
+    command = [sys.executable, "-m", "uvicorn", "confirmhub.asgi:application", "--port", "0"]
+    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        try:
+            found = (re.search(r"running on (http://[\d.:]+)", line) for line in process.stderr)
+            yield next(match[1] for match in found if match)
+        finally:
+            process.kill()

@@ -7,7 +7,9 @@ from datetime import timedelta
 import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 
+from confirmhub.oauth import bearer
 from tests.bridge.hosts import call_message, make_token, post
 
 LIST = call_message("list_confirmations", {})
@@ -182,6 +184,19 @@ def test_the_scope_of_administration_implies_the_others(url: str, alice: User) -
     token = make_token(alice, resource=f"{url}/mcp", scope="confirm:admin")
 
     assert post(url, call_message("delete_file", {"path": "/x"}), token=token).status_code == 200
+
+
+def test_a_database_that_does_not_answer_is_no_refusal_of_the_token(
+    application: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*, token: str) -> None:
+        raise OperationalError("connection refused")
+
+    monkeypatch.setattr(bearer, "find", fail)
+    answer = post(application, LIST, token="chat_any")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
+    assert "connection refused" not in answer.text
 
 
 def test_the_metadata_names_resource_issuer_and_scopes(application: str) -> None:

@@ -3,55 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import re
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 
 from tests.bridge.hosts import call_message, decide_at, make_token, post
+from tests.bridge.serving import BALANCER, replica
 
-NAME = "localhost:1"  # what the balancer is called; the replicas' own ports do not matter
 URL = {"url": {}}
 OLD, NEW = "the-old-key-" * 3, "the-new-key-" * 3
-
-
-@contextlib.contextmanager
-def replica(*, keys: list[str], root: Path) -> Iterator[str]:
-    """A process that serves; its address."""
-    database = connection.settings_dict
-    environment = os.environ | {
-        "DATABASE_URL": f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}",
-        "PUBLIC_URL": f"http://{NAME}",
-        "SEALING_KEYS": "\n".join(keys),
-        "FILE_ROOTS": str(root),
-    }
-    command = [sys.executable, "-m", "uvicorn", "confirmhub.asgi:application", "--port", "0"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            found = (re.search(r"running on (http://[\d.:]+)", line) for line in process.stderr)
-            yield next(match[1] for match in found if match)
-        finally:
-            process.kill()
 
 
 @pytest.mark.usefixtures("transactional_db")
 def test_a_state_opens_on_another_replica_and_through_a_change_of_keys(
     root: Path, file: Path, alice: User
 ) -> None:
-    token = make_token(alice, resource=f"http://{NAME}/mcp")
+    token = make_token(alice, resource=f"http://{BALANCER}/mcp")
 
     def at(address: str, **more: Any) -> httpx2.Response:
         message = call_message("delete_file", {"path": str(file)}, elicitation=URL, **more)
-        return post(address, message, token=token, headers={"host": NAME})
+        return post(address, message, token=token, headers={"host": BALANCER})
 
     with contextlib.ExitStack() as stack:
         before, during, after = (
