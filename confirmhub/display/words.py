@@ -50,6 +50,8 @@ _SEPARATES = {".": ".", ",": ",", "'": "'", "_": "_", "\u2019": "'", "\u066b": "
 _LATIN_ALPHABETS = "\u017f"
 # Words of fewer letters look like ASCII by chance in many languages.
 _CHOSEN = 4
+# How many scripts of a word a message names.
+_MOST_SCRIPTS = 3
 # The longest word that a message reads out, in characters.
 _MOST_READ = 40
 
@@ -138,10 +140,10 @@ def _find_mixture(text: str, start: int) -> Iterator[Find]:
         return
     # Greek letters name units and variables; those that look like Latin ones are another matter.
     formula = "Greek" in rest and all(_look(text[at - start]) is None for at, _ in others)
-    at, scripts = others[0]
-    one = min(scripts)
-    other = next(min(more) for _, more in sets if not more & scripts)
-    what = f"{one} and {other}, {named(text[at - start])}"
+    # Without one script in all sets, not all have the same first one.
+    names = sorted({min(scripts) for _, scripts in sets})
+    at = others[0][0]
+    what = f"{' and '.join(names[:_MOST_SCRIPTS])}, {named(text[at - start])}"
     yield Find("mixed-script", "info" if formula else "warn", at, what)
 
 

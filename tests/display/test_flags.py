@@ -149,6 +149,14 @@ def test_a_number_that_looks_like_another_is_told_once() -> None:
     assert list(flags_of("\u09ea\u09ea")) == [("digits", "info")]
 
 
+def test_scripts_that_agree_in_pairs_only_are_a_mixture() -> None:
+    # Each two of these Vedic signs and this digit are used in one script, but not all three.
+    assert flags_of("a \u0ce6\u1cd0\u1ce9")[("mixed-script", "warn")] == (
+        "1 word of letters from several scripts: Bengali and Devanagari and Kannada, "
+        "U+0CE6 KANNADA DIGIT ZERO, at character 3."
+    )
+
+
 def test_warnings_come_first() -> None:
     levels = [flag.level for flag in show("e\u0301\u202e\u05d0 p\u0430y  ").flags]
 
