@@ -46,7 +46,7 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
     errors.SignInTooOld: Refusal(
         HTTPStatus.FORBIDDEN,
         "Your sign-in is too old for this",
-        "The rule for this action wants a fresh one. Sign out and in again, then decide.",
+        "The rule for this action asks for a fresh one. Sign in again, read the page again, and decide then.",
     ),
     errors.Busy: Refusal(
         HTTPStatus.SERVICE_UNAVAILABLE,
@@ -109,7 +109,12 @@ def refuse(
     if refusal is _GONE:
         raise Http404
     spent = words.moment(exc.redeemed_at) if isinstance(exc, errors.AlreadyRedeemed) else None
-    context = {"refusal": refusal, "spent": spent, "confirmation_id": confirmation_id}
+    context = {
+        "refusal": refusal,
+        "spent": spent,
+        "confirmation_id": confirmation_id,
+        "sign_in_again": isinstance(exc, errors.SignInTooOld) and confirmation_id is not None,
+    }
     response = render(request, "pages/refused.html", context, status=refusal.status)
     if isinstance(exc, errors.Busy | errors.Pending | errors.TooManyOpen):
         response.headers["Retry-After"] = str(exc.retry_after)

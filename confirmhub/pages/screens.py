@@ -116,6 +116,8 @@ class Screen:
     my_vote: Vote | None
     state: State
     waiting: bool
+    fresh_within: str
+    """How fresh a sign-in the policy asks for, where the viewer's is older; else empty."""
     revocable: bool
     taken_back: Value | None
     outcome: Value | None
@@ -212,6 +214,7 @@ def screen(confirmation: Confirmation, *, viewer: User, before: Confirmation | N
         my_vote=votes[decisions.index(mine)] if mine else None,
         state=words.state(status, _result(confirmation)),
         waiting=waiting,
+        fresh_within=_fresh_within(confirmation, viewer=viewer, now=now),
         revocable=status is Status.APPROVED,
         taken_back=values.value(confirmation.settled_reason)
         if status is Status.REVOKED and confirmation.settled_reason
@@ -291,6 +294,13 @@ def _account(confirmation: Confirmation, *, viewer: User, names: dict[str, str])
     if subject == str(viewer.pk):
         return None
     return values.value(names.get(subject, f"account {subject}"))
+
+
+def _fresh_within(confirmation: Confirmation, *, viewer: User, now: dt.datetime) -> str:
+    within: dt.timedelta | None = confirmation.sign_in_within
+    if within is None or (viewer.last_login is not None and viewer.last_login > now - within):
+        return ""
+    return words.length(within)
 
 
 def _result(confirmation: Confirmation) -> Result | None:

@@ -26,7 +26,10 @@ from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Decision, Event, Notice, Outcome
 from confirmhub.confirmations.states import Status, Verdict
 from confirmhub.oauth import clients
+from confirmhub.review.rules import RuleAdmin
 from confirmhub.review.sign_in import sign_in
+
+__all__ = ["ConfirmationAdmin", "RuleAdmin"]
 
 # One page to sign in on: one look, one lockout, one place to type a password.
 admin.site.login = sign_in  # type: ignore[method-assign]

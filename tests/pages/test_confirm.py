@@ -6,17 +6,17 @@ import datetime as dt
 from collections.abc import Callable
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 from django.test import Client
 
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.models import Confirmation, Decision, Event
+from confirmhub.confirmations.models import Confirmation, Decision, Event, Rule
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.states import Status, Verdict
+from confirmhub.confirmations.states import Mode, Status, Verdict
 from tests.confirmations.clock import make_overdue
-from tests.factories import AUDIENCE, decide, make_pending
+from tests.factories import AUDIENCE, PASSWORD, decide, make_pending
 
 type Form = Callable[..., dict[str, str]]
 
@@ -313,3 +313,73 @@ def test_what_differs_from_the_last_approval_is_marked(
         '<span class="tag warn">changed</span> last time: <del><bdi dir="ltr" lang="">100</bdi></del>' in html
     )
     assert html.count("last time:") == 1
+
+
+def test_a_stale_sign_in_is_asked_for_again_and_then_decides(
+    browser: Client, alice: User, agent: Principal
+) -> None:
+    Rule.objects.create(name="fresh", rank=1, mode=Mode.CONFIRM, sign_in_within=dt.timedelta(minutes=5))
+    asked = make_pending(agent)
+    User.objects.filter(pk=alice.pk).update(last_login=Now() - dt.timedelta(minutes=6))
+    form = {"verdict": "approve", "digest_shown": bytes(asked.view_digest).hex()}
+
+    html = page(browser, asked)
+    refused = browser.post(url(asked), form)
+    asked.refresh_from_db()
+    assert asked.status == Status.PENDING
+
+    again = f'href="/sign-in?next={url(asked)}"'
+    assert "a sign-in within the last 5 minutes" in html
+    assert again in html
+    assert "Approve once" not in html
+    assert refused.status_code == 403
+    assert again in refused.content.decode()
+
+    back = browser.post(
+        "/sign-in", {"username": "alice", "password": PASSWORD, "next": url(asked)}, follow=True
+    )
+    assert "Approve once" in back.content.decode()
+    browser.post(url(asked), form)
+    asked.refresh_from_db()
+    assert asked.status == Status.APPROVED
+
+
+def test_whose_agent_asked_sees_what_others_decide_on(
+    browser: Client, stranger: Client, bob: User, agent: Principal
+) -> None:
+    payers = Group.objects.create(name="payers")
+    bob.groups.add(payers)
+    Rule.objects.create(name="four eyes", rank=1, mode=Mode.APPROVE, approver_group=payers)
+    asked = make_pending(agent)
+    form = {"verdict": "approve", "digest_shown": bytes(asked.view_digest).hex()}
+
+    mine = page(browser, asked)
+    refused = browser.post(url(asked), form)
+    theirs = page(stranger, asked)
+
+    assert "Others decide on this" in mine
+    assert "Approve once" not in mine
+    assert refused.status_code == 403
+    assert 'asks for the account <b><bdi dir="ltr" lang="">alice</bdi></b>' in theirs
+    stranger.post(url(asked), form)
+    asked.refresh_from_db()
+    assert asked.status == Status.APPROVED
+
+
+def test_one_approval_of_two_says_so_and_waits(
+    browser: Client, stranger: Client, alice: User, bob: User, agent: Principal
+) -> None:
+    payers = Group.objects.create(name="payers")
+    payers.user_set.add(alice, bob)
+    Rule.objects.create(
+        name="both", rank=1, mode=Mode.APPROVE, approver_group=payers, approvals_needed=2, self_approval=True
+    )
+    asked = make_pending(agent)
+    form = {"verdict": "approve", "digest_shown": bytes(asked.view_digest).hex()}
+
+    after = browser.post(url(asked), form, follow=True).content.decode()
+
+    assert "You have decided" in after
+    assert "2 approvals needed" in after
+    assert "Approve once" not in after
+    assert "Approve once" in page(stranger, asked)

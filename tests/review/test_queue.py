@@ -6,13 +6,13 @@ import datetime as dt
 from pathlib import Path
 
 import pytest
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.db.models.functions import Now
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Verdict
 from tests.confirmations.clock import make_overdue
@@ -154,3 +154,29 @@ def test_many_rows_take_no_more_questions_than_few(
 
     with django_assert_max_num_queries(10):
         operator.get(QUEUE)
+
+
+def test_rules_are_kept_by_who_may_and_checked_when_saved(operator: Client) -> None:
+    add = "/admin/confirmations/rule/add/"
+    root = signed_in(make_user("root", is_staff=True, is_superuser=True))
+    fields = {
+        "name": "four eyes",
+        "rank": "1",
+        "action_pattern": "payments.*",
+        "mode": "approve",
+        "approvals_needed": "2",
+        "decide_within": "00:10:00",
+        "redeem_within": "00:05:00",
+        "max_open": "50",
+        "max_waiting": "200",
+    }
+
+    assert operator.get(add).status_code == 403
+    refused = root.post(add, fields)
+    assert "Name the group whose members approve." in refused.content.decode()
+    assert not Rule.objects.exists()
+
+    group = Group.objects.create(name="payers")
+    assert root.post(add, fields | {"approver_group": str(group.pk)}).status_code == 302
+    assert Rule.objects.get().approvals_needed == 2
+    assert "payments.*" in root.get("/admin/confirmations/rule/").content.decode()
