@@ -71,6 +71,10 @@ from confirmhub.confirmations.principals import Principal  # noqa: E402
 from tests.factories import make_user, principal_for  # noqa: E402
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="the long version of the fault run")
+
+
 def pytest_unconfigure() -> None:
     _cluster.close()
 

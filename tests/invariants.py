@@ -16,6 +16,7 @@ INVARIANTS = {
     "redeem:durable": "What is redeemed is committed before anything acts on it. (ours)",
     "redeem:replay": "A lost answer is no second effect: the same key gets the same receipt. (ours)",
     "decide:own": "Nobody but the acting user decides, and to others it does not exist. (MCP, elicitation)",
+    "decide:kept": "A decision that was acknowledged is never lost. (ours)",
     "decide:seen": "A decision counts for what was on the screen alone. (consent, J3a)",
     "log:append-only": "An event is never changed or removed. (ours)",
     "log:tamper-evident": "One changed byte in the log is found. (ours; NIST SP 800-53 AU-10)",

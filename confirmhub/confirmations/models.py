@@ -142,7 +142,12 @@ class Confirmation(models.Model):
             models.Index(
                 name="confirmation_old", fields=["requested_at"], condition=Q(status__in=sorted(FINAL))
             ),
-            # rules.waiting_for
+            # rules.waiting_for, rules.approvers_with_room
+            models.Index(
+                name="confirmation_pending_of",
+                fields=["requester_subject", "decide_by"],
+                condition=Q(status=Status.PENDING),
+            ),
             models.Index(
                 name="confirmation_of_group",
                 fields=["approver_group", "decide_by"],

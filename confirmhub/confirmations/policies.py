@@ -25,7 +25,7 @@ class Policy:
     """How many confirmations of one requester may be open at once."""
 
     max_waiting: int
-    """How many may wait at once for one approver, whoever asked."""
+    """How many may wait at once for the same approvers, whoever asked."""
 
     approvals_needed: int = 1
     approver_group_id: int | None = None

@@ -181,27 +181,9 @@ def take_turns(name: str) -> None:
     execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"confirmhub {name}"])
 
 
-def with_room(people: list[User], *, most: int) -> list[User]:
-    """Those for whom fewer than `most` confirmations wait; TooManyOpen, with when the first ends, if none."""
-    waiting = Notice.objects.filter(
-        kind="asked",
-        recipient__in=people,
-        confirmation__status=Status.PENDING,
-        confirmation__decide_by__gt=Now(),
-    )
-    counted = waiting.values("recipient").annotate(
-        count=Count("id"), first=Min(F("confirmation__decide_by") - Now())
-    )
-    full = {row["recipient"]: row["first"] for row in counted if row["count"] >= most}
-    found = [person for person in people if person.pk not in full]
-    if not found:
-        raise errors.TooManyOpen(retry_after=max(1, int(min(full.values()).total_seconds())))
-    return found
-
-
-def refuse_too_many(theirs: QuerySet[Confirmation], *, most: int) -> None:
-    """Raise TooManyOpen when `most` of a requester's confirmations are open, with when the first one ends."""
-    still_open = theirs.filter(status__in=OPEN).exclude(OVERDUE)
+def refuse_too_many(some: QuerySet[Confirmation], *, most: int) -> None:
+    """Raise TooManyOpen when `most` of these confirmations are still open, with when the first one ends."""
+    still_open = some.filter(status__in=OPEN).exclude(OVERDUE)
     ends_by = Case(When(status=Status.PENDING, then=F("decide_by")), default=F("redeem_by"))
     found = still_open.aggregate(count=Count("id"), first=Min(ends_by - Now()))
     if found["count"] >= most:

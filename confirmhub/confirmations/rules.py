@@ -11,7 +11,7 @@ from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.policies import BUILT_IN, Policy, matches
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.states import Mode
+from confirmhub.confirmations.states import Mode, Status
 
 
 def applying_to(*, action: Action, requester: Principal) -> Policy:
@@ -25,19 +25,26 @@ def applying_to(*, action: Action, requester: Principal) -> Policy:
 
 
 def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
-    """Those whom this may be asked; for each, requests take turns, so that the count holds.
+    """Those who may be asked. For them requests take turns, so that the count of what waits holds.
 
     Raises:
         PolicyDenies: There is nobody.
-        TooManyOpen: For each of them as much waits as the policy allows.
+        TooManyOpen: As much waits for them as the policy allows.
     """
     if policy.mode is Mode.ALLOW:
         return []
-    rows.take_turns(f"approvers {policy.approver_group_id or requester.subject}")
+    pending = Confirmation.objects.filter(status=Status.PENDING, mode=policy.mode)
+    if policy.mode is Mode.CONFIRM:
+        rows.take_turns(f"acting user {requester.subject}")
+        waiting = pending.filter(requester_subject=requester.subject)
+    else:
+        rows.take_turns(f"group {policy.approver_group_id}")
+        waiting = pending.filter(approver_group=policy.approver_group_id)
     people = list(_approvers(policy, requester))
     if not people:
         raise errors.PolicyDenies("Nobody could decide on this: the approvers are unknown or deactivated.")
-    return rows.with_room(people, most=policy.max_waiting)
+    rows.refuse_too_many(waiting, most=policy.max_waiting)
+    return people
 
 
 def may_decide(*, confirmation: Confirmation, approver: User) -> bool:
