@@ -85,6 +85,9 @@ class _Local:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # RFC 9110 section 5.5: the white space around a value is not part of it. Not every HTTP parser
+        # takes it off, and the SDK compares values with the body's.
+        scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
         headers = Headers(scope=scope)
         response = _foreign("Host", headers.getlist("host"), allowed=_hosts(), required=True) or _foreign(
             "Origin", headers.getlist("origin"), allowed={settings.PUBLIC_URL}, required=False

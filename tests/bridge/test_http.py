@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
+from http.client import HTTPConnection
 
 import httpx2
 import pytest
@@ -178,6 +180,23 @@ def test_the_scope_is_judged_by_the_body_and_not_by_a_header(url: str, alice: Us
 
     assert post(url, message, token=token, headers=disguised).status_code == 403
     assert post(url, message, token=token, version=None, headers=disguised).status_code == 403
+
+
+def test_white_space_around_a_header_is_not_part_of_it(url: str, token: str) -> None:
+    headers = {
+        "authorization": f"Bearer {token} ",
+        "accept": "application/json",
+        "content-type": "application/json",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": " tools/call",
+        "mcp-name": " \tlist_confirmations \t",
+        "origin": f"{url} ",
+    }
+    connection = HTTPConnection(url.removeprefix("http://"))  # httpx would not send it
+    connection.request("POST", "/mcp", json.dumps(LIST), headers)
+
+    assert connection.getresponse().status == 200
+    connection.close()
 
 
 def test_the_scope_of_administration_implies_the_others(url: str, alice: User) -> None:
