@@ -12,7 +12,7 @@ import uuid
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 from django.db.models.functions import Now
 
 from confirmhub import display
@@ -60,16 +60,22 @@ def request(
     theirs = Confirmation.objects.filter(
         requester_client_id=requester.client_id, requester_subject=requester.subject
     )
+    same = theirs.filter(status__in=OPEN, digest=action.digest).annotate(overdue=rows.IS_OVERDUE)
+    known: Confirmation | None = same.first()
     # Expiry is a fact before it is a status: an overdue row of the same action must not be found open.
-    rows.expire(list(theirs.filter(rows.OVERDUE, digest=action.digest).values_list("id", flat=True)))
-    known = theirs.filter(status__in=OPEN, digest=action.digest).first()
+    if known is not None and known.effective_status is Status.EXPIRED:
+        rows.expire([known.id])
+        known = None
     if idempotency_key is not None and (keyed := theirs.filter(idempotency_key=idempotency_key).first()):
         if bytes(keyed.digest) != action.digest:
             raise errors.ActionDiffers
         known = keyed
     if known is not None:
         return known
-    rows.refuse_too_many(theirs, most=policy.max_open)
+    rows.refuse_too_many(
+        {"requester_client_id": requester.client_id, "requester_subject": requester.subject},
+        most=policy.max_open,
+    )
     approvers = rules.approvers_with_room(policy=policy, requester=requester)
 
     seen = observation or Observation(facts=(), fingerprint="")
@@ -143,23 +149,17 @@ def decide(
     if len(reason) > MAX_REASON:
         raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
     # The quorum is counted under the row's lock: of two last approvals, the second waits here.
-    confirmation = (
-        Confirmation.objects.select_for_update(no_key=True)
-        .filter(id=confirmation_id)
-        .annotate(open_for_decision=Q(status=Status.PENDING, decide_by__gt=Now()))
-        .first()
-    )
-    if confirmation is None:
-        raise errors.NotFound
-    rules.refuse_who_may_not_decide(confirmation=confirmation, approver=approver)
+    row = Confirmation.objects.filter(id=confirmation_id)
+    locked = rules.lock_for(confirmation_id=confirmation_id, approver=approver)
+    confirmation = locked.confirmation
     if digest_shown != bytes(confirmation.view_digest).hex():
         raise errors.ViewChanged
-    before = confirmation.decisions.filter(approver=approver).values_list("verdict", flat=True).first()
-    if before == verdict:
+    verdicts = dict(confirmation.decisions.values_list("approver", "verdict"))
+    if verdicts.get(approver.pk) == verdict:
         return confirmation
-    if before or not confirmation.open_for_decision:
+    if approver.pk in verdicts or not locked.is_open:
         raise errors.AlreadyDecided
-    if not rules.signed_in_lately(confirmation=confirmation, approver=approver):
+    if not locked.is_fresh:
         raise errors.SignInTooOld
 
     Decision.objects.create(
@@ -170,8 +170,7 @@ def decide(
         view_digest=confirmation.view_digest,
         renderer=display.VERSION,
     )
-    approvals = confirmation.decisions.filter(verdict=Verdict.APPROVE).count()
-    row = Confirmation.objects.filter(id=confirmation_id)
+    approvals = [*verdicts.values(), verdict].count(Verdict.APPROVE)
     if verdict is Verdict.DENY:
         row.update(status=Status.DENIED, settled_at=Now(), settled_reason=reason)
     elif approvals >= confirmation.approvals_needed:
@@ -186,8 +185,9 @@ def decide(
         status=confirmation.status,
     )
     if confirmation.status != Status.PENDING:
-        acting = rules.acting_user(subject=confirmation.requester_subject)
-        rows.tell([acting] if acting and acting != approver else [], "settled", confirmation)
+        if confirmation.requester_subject != str(approver.pk):
+            acting = rules.acting_user(subject=confirmation.requester_subject)
+            rows.tell(acting, "settled", confirmation)
         rows.wake(confirmation_id)
     return confirmation
 

@@ -6,7 +6,7 @@ import datetime as dt
 import uuid
 
 from django.contrib.auth.models import User
-from django.db.models import BooleanField, ExpressionWrapper, QuerySet
+from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, rows, rules
@@ -99,5 +99,4 @@ def log_is_intact(*, confirmation_id: uuid.UUID) -> bool:
 
 def _timed(confirmations: QuerySet[Confirmation]) -> QuerySet[Confirmation]:
     """Ask Postgres's clock with the row, so that `effective_status` is a fact and not a guess."""
-    overdue = ExpressionWrapper(rows.OVERDUE, output_field=BooleanField())
-    return confirmations.select_related("outcome").annotate(overdue=overdue)
+    return confirmations.select_related("outcome").annotate(overdue=rows.IS_OVERDUE)

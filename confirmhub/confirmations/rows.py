@@ -8,14 +8,14 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
-from django.db.models import Case, Count, F, Min, Q, QuerySet, When
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from django.db.models.functions import Now
 from psycopg import errors as postgres
 
@@ -26,6 +26,7 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import OPEN, Status
 
 OVERDUE = Q(status=Status.PENDING, decide_by__lte=Now()) | Q(status=Status.APPROVED, redeem_by__lte=Now())
+IS_OVERDUE = ExpressionWrapper(OVERDUE, BooleanField())  # to annotate a row with
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 RETRY_AFTER = 5  # seconds until it is worth asking again whether somebody decided
 
@@ -181,20 +182,25 @@ def take_turns(name: str) -> None:
     execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"confirmhub {name}"])
 
 
-def refuse_too_many(some: QuerySet[Confirmation], *, most: int) -> None:
-    """Raise TooManyOpen when `most` of these confirmations are still open, with when the first one ends."""
-    still_open = some.filter(status__in=OPEN).exclude(OVERDUE)
-    ends_by = Case(When(status=Status.PENDING, then=F("decide_by")), default=F("redeem_by"))
-    found = still_open.aggregate(count=Count("id"), first=Min(ends_by - Now()))
-    if found["count"] >= most:
-        raise errors.TooManyOpen(retry_after=max(1, int(found["first"].total_seconds())))
+def refuse_too_many(columns: Mapping[str, object], *, most: int, statuses: Collection[Status] = OPEN) -> None:
+    """Raise TooManyOpen when `most` rows with these columns are open, with when the first one ends."""
+    same = " AND ".join(f"{column} = %s" for column in columns)
+    [[count, first]] = execute(
+        f"""SELECT count(*), min(ends_by) - statement_timestamp() FROM (
+            SELECT CASE status WHEN 'pending' THEN decide_by ELSE redeem_by END AS ends_by
+            FROM confirmations_confirmation WHERE {same} AND status = ANY(%s)
+        ) AS still_open WHERE ends_by > statement_timestamp()""",  # noqa: S608 - column names of ours
+        [*columns.values(), sorted(statuses)],
+    )
+    if count >= most:
+        raise errors.TooManyOpen(retry_after=max(1, int(first.total_seconds())))
 
 
 def refusal(
     row: QuerySet[Confirmation], *, if_approved: errors.ConfirmationError
 ) -> errors.ConfirmationError:
     """The refusal that this row's state means, for a move that it did not allow."""
-    confirmation = row.annotate(overdue=OVERDUE).first()
+    confirmation = row.annotate(overdue=IS_OVERDUE).first()
     if confirmation is None:
         return errors.NotFound()
     if confirmation.redeemed_at is not None:

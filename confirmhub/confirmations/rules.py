@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
+from dataclasses import dataclass
+
 from django.contrib.auth.models import User
-from django.db.models import Exists, Q, QuerySet
+from django.db.models import BooleanField, DateTimeField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, rows
@@ -12,6 +15,18 @@ from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.policies import BUILT_IN, Policy, matches
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Mode, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A confirmation whose row is locked, and somebody who may decide on it."""
+
+    confirmation: Confirmation
+    is_open: bool
+    """It is pending and its time is not up."""
+
+    is_fresh: bool
+    """Their last sign-in is as fresh as the policy asks."""
 
 
 def applying_to(*, action: Action, requester: Principal) -> Policy:
@@ -33,17 +48,16 @@ def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
     """
     if policy.mode is Mode.ALLOW:
         return []
-    pending = Confirmation.objects.filter(status=Status.PENDING, mode=policy.mode)
     if policy.mode is Mode.CONFIRM:
         rows.take_turns(f"acting user {requester.subject}")
-        waiting = pending.filter(requester_subject=requester.subject)
+        waiting: dict[str, object] = {"mode": policy.mode, "requester_subject": requester.subject}
     else:
         rows.take_turns(f"group {policy.approver_group_id}")
-        waiting = pending.filter(approver_group=policy.approver_group_id)
+        waiting = {"mode": policy.mode, "approver_group_id": policy.approver_group_id}
     people = list(_approvers(policy, requester))
     if not people:
         raise errors.PolicyDenies("Nobody could decide on this: the approvers are unknown or deactivated.")
-    rows.refuse_too_many(waiting, most=policy.max_waiting)
+    rows.refuse_too_many(waiting, most=policy.max_waiting, statuses=[Status.PENDING])
     return people
 
 
@@ -52,22 +66,37 @@ def may_decide(*, confirmation: Confirmation, approver: User) -> bool:
     return _while_active(approver).filter(_asked_of(approver), pk=confirmation.pk).exists()
 
 
-def refuse_who_may_not_decide(*, confirmation: Confirmation, approver: User) -> None:
-    """Hold a person to the policy that was copied onto this confirmation.
+def lock_for(*, confirmation_id: uuid.UUID, approver: User) -> Locked:
+    """Lock a confirmation for a decision of this person, and say what is true of both at this moment.
 
     Raises:
-        NotFound: It is not for their eyes.
+        NotFound: There is none, or it is not for their eyes.
         NotApprover: Their agent asked, and others decide.
     """
-    if not may_see(approver=approver).filter(pk=confirmation.pk).exists():
+    active = Q(Exists(User.objects.filter(pk=approver.pk, is_active=True)))
+    since = ExpressionWrapper(Now() - OuterRef("sign_in_within"), DateTimeField())
+    fresh = Q(Exists(User.objects.filter(pk=approver.pk, last_login__gt=since)))
+    facts = {
+        "seen": active & (_own(approver) | _asked_of(approver)),
+        "theirs": active & _asked_of(approver),
+        "open": Q(status=Status.PENDING, decide_by__gt=Now()),
+        "fresh": Q(sign_in_within__isnull=True) | fresh,
+    }
+    row = Confirmation.objects.filter(id=confirmation_id).select_for_update(no_key=True, of=("self",))
+    found = row.annotate(
+        **{name: ExpressionWrapper(fact, BooleanField()) for name, fact in facts.items()}
+    ).first()
+    held = {name: found is not None and bool(getattr(found, name)) for name in facts}
+    if found is None or not held["seen"]:
         raise errors.NotFound
-    if not may_decide(confirmation=confirmation, approver=approver):
+    if not held["theirs"]:
         raise errors.NotApprover
+    return Locked(found, is_open=held["open"], is_fresh=held["fresh"])
 
 
 def may_see(*, approver: User) -> QuerySet[Confirmation]:
     """What this person may decide on, could have, or has asked for by their own agent."""
-    return _while_active(approver).filter(Q(requester_subject=str(approver.pk)) | _asked_of(approver))
+    return _while_active(approver).filter(_own(approver) | _asked_of(approver))
 
 
 def waiting_for(*, approver: User) -> QuerySet[Confirmation]:
@@ -75,32 +104,25 @@ def waiting_for(*, approver: User) -> QuerySet[Confirmation]:
     return _while_active(approver).filter(_asked_of(approver)).exclude(decisions__approver=approver)
 
 
-def signed_in_lately(*, confirmation: Confirmation, approver: User) -> bool:
-    """Whether the person's last sign-in is as fresh as the policy asks, by Postgres's clock."""
-    if confirmation.sign_in_within is None:
-        return True
-    since = Now() - confirmation.sign_in_within
-    return User.objects.filter(pk=approver.pk, last_login__gt=since).exists()
-
-
-def acting_user(*, subject: str) -> User | None:
-    """The active person behind a subject."""
-    return User.objects.filter(pk=_pk(subject), is_active=True).first()
+def acting_user(*, subject: str) -> QuerySet[User]:
+    """The person behind a subject, while active."""
+    return User.objects.filter(pk=_pk(subject), is_active=True)
 
 
 def _approvers(policy: Policy, requester: Principal) -> QuerySet[User]:
-    people = User.objects.filter(is_active=True)
-    acting_user = _pk(requester.subject)
     if policy.mode is Mode.CONFIRM:
-        return people.filter(pk=acting_user)
-    members = people.filter(groups=policy.approver_group_id)
-    return members if policy.self_approval else members.exclude(pk=acting_user)
+        return acting_user(subject=requester.subject)
+    members = User.objects.filter(is_active=True, groups=policy.approver_group_id)
+    return members if policy.self_approval else members.exclude(pk=_pk(requester.subject))
+
+
+def _own(approver: User) -> Q:
+    return Q(requester_subject=str(approver.pk))
 
 
 def _asked_of(approver: User) -> Q:
-    own = Q(requester_subject=str(approver.pk))
     in_group = Q(mode=Mode.APPROVE, approver_group__in=approver.groups.values("pk"))
-    return (Q(mode=Mode.CONFIRM) & own) | (in_group & (Q(self_approval=True) | ~own))
+    return (Q(mode=Mode.CONFIRM) & _own(approver)) | (in_group & (Q(self_approval=True) | ~_own(approver)))
 
 
 def _while_active(approver: User) -> QuerySet[Confirmation]:
