@@ -8,6 +8,7 @@ import secrets
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings as hypothesis
@@ -32,6 +33,8 @@ def _provide_environment() -> None:
         os.environ.setdefault(name, secrets.token_hex(32))
     for name in ("FILE_ROOTS", "PUBLIC_URL", "EMAIL_FILE_PATH"):
         os.environ.pop(name, None)
+    if "STATIC_ROOT" not in os.environ:  # whitenoise warns where there is none, and a warning is an error
+        os.environ["STATIC_ROOT"] = _cluster.enter_context(TemporaryDirectory())
     if "DATABASE_URL" in os.environ:
         return
     from confirmhub.ops.postgres import temporary
