@@ -239,7 +239,6 @@ def revoke(*, confirmation_id: uuid.UUID, revoker: User | Principal, reason: str
 
 
 @rows.refused_when_busy
-@transaction.atomic(durable=True)
 def redeem(
     *, confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
 ) -> Receipt:
@@ -257,6 +256,8 @@ def redeem(
         RuntimeError: There is a transaction around the call.
     """
     rows.check_key(redemption_key, of="redemption")
+    with transaction.atomic(durable=True):
+        pass  # raises inside of another transaction. The statement below is its own, and committed with it.
     asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
     spent = rows.execute(rows.REDEEM, rows.redeem_columns([asked]))
     if spent:

@@ -70,9 +70,15 @@ class ReadOnly:
         return _may_view(request)
 
 
-class DecisionInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
-    model = Decision
+class Record(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
+    """Rows that belong to a confirmation."""
+
+    template = "admin/record.html"
     extra = 0
+
+
+class DecisionInline(Record):
+    model = Decision
     fields = readonly_fields = ("who", "verdict", "words", "seen", "renderer", "at")
 
     @admin.display(description="approver")
@@ -92,9 +98,8 @@ class DecisionInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  
         return _when(row.decided_at)
 
 
-class OutcomeInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
+class OutcomeInline(Record):
     model = Outcome
-    extra = 0
     fields = readonly_fields = ("result", "words", "at")
 
     @admin.display(description="detail")
@@ -106,9 +111,8 @@ class OutcomeInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  #
         return _when(row.reported_at)
 
 
-class EventInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
+class EventInline(Record):
     model = Event
-    extra = 0
     fields = readonly_fields = ("seq", "kind", "who", "when", "words", "seal")
 
     @admin.display(description="actor")
@@ -128,9 +132,8 @@ class EventInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # g
         return bytes(row.hash).hex()[:16]
 
 
-class NoticeInline(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
+class NoticeInline(Record):
     model = Notice
-    extra = 0
     fields = readonly_fields = ("kind", "whom", "attempts", "sent", "given_up")
 
     @admin.display(description="recipient")

