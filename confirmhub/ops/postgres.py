@@ -81,11 +81,14 @@ class Cluster:
         """Return whether the server's process lives."""
         return self._process is not None and self._process.poll() is None
 
-    def stop(self, *, at_once: bool = False) -> None:
-        """Stop the server: a checkpoint and a clean end, or at once, as if the power failed."""
+    def stop(self, *, at_once: bool = False, within: float = 4.0) -> None:
+        """Stop the server: a checkpoint and a clean end, or at once, as if the power failed.
+
+        What has not ended `within` so many seconds is killed, and recovers at the next start.
+        """
         if self._process is not None:
             number = signal.SIGQUIT if at_once else signal.SIGINT  # "immediate", "fast"
-            processes.stop(self._process, by=number, within=1.5)
+            processes.stop(self._process, by=number, within=within)
             self._process = None
 
     def answers(self) -> bool:

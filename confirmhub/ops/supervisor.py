@@ -23,6 +23,7 @@ TICK = 0.1  # seconds between two looks at the children
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds before a child is started again
 SETTLED = 30.0  # seconds of life after which its earlier deaths are forgotten
 DEATHS_AT_START = 3  # a child that dies so often before all is ready will not get better
+STOP_ALL_WITHIN = 4.7  # seconds for everything
 STOP_WITHIN = 2.5  # seconds for all children together; an idle Celery worker may need 4, and loses nothing
 
 
@@ -95,12 +96,14 @@ class Supervisor:
         for process in running:
             if process.poll() is None:
                 process.send_signal(signal.SIGTERM)
-        deadline = time.monotonic() + STOP_WITHIN
+        began = time.monotonic()
+        deadline = began + STOP_WITHIN
         for process in running:
             left = max(0.0, deadline - time.monotonic())
             processes.stop(process, by=None, within=left)
         if self.cluster:
-            self.cluster.stop()
+            # What is left of the time is the database's, for its last checkpoint.
+            self.cluster.stop(within=began + STOP_ALL_WITHIN - time.monotonic())
 
     def _tend(self) -> None:
         if self.cluster and not self.cluster.running():

@@ -6,7 +6,8 @@ Templates get nothing else. A value from outside passes `values.value`, and with
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -15,7 +16,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.utils import timezone
 
 from confirmhub.confirmations import queries
-from confirmhub.confirmations.models import Confirmation, Decision
+from confirmhub.confirmations.models import Confirmation, Decision, Event
 from confirmhub.confirmations.states import OPEN, Result, Status, Verdict
 from confirmhub.oauth import clients
 from confirmhub.pages import values, words
@@ -24,6 +25,9 @@ from confirmhub.pages.words import Moment, State
 
 # The requester of the rehearsal on the first page: us. No OAuth client has an id of this form.
 TRY_CLIENT = "confirmhub:try"
+
+# Who did something, as the ledger writes it into the log.
+_ACTOR = re.compile(r"(?P<client>client .+ for )?user (?P<subject>[0-9]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,7 @@ class Happening:
 
     what: str
     actor: Value
+    account: Value | None
     at: Moment
 
 
@@ -132,7 +137,7 @@ class Screen:
 def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
     """Rows for the inbox and the history. Asks once for each requester, however many rows are theirs."""
     now = timezone.now()
-    names = accounts(confirmations, viewer=viewer)
+    names = _names({row.requester_subject for row in confirmations}, viewer=viewer)
     askers = {client: asker(client) for client in {row.requester_client_id for row in confirmations}}
     return [
         Line(
@@ -185,6 +190,9 @@ def screen(confirmation: Confirmation, *, viewer: User, before: Confirmation | N
     events = [] if waiting else list(confirmation.events.order_by("seq"))
     mine = next((decision for decision in decisions if decision.approver_id == viewer.pk), None)
     votes = [_vote(decision) for decision in decisions]
+    actors = [match for event in events if (match := _ACTOR.fullmatch(event.actor))]
+    names = _names({confirmation.requester_subject, *(match["subject"] for match in actors)}, viewer=viewer)
+    requester = asker(confirmation.requester_client_id)
     arguments, gone = values.rows(confirmation.argument_items), list[Gone]()
     if before is not None:
         arguments, gone = values.compared(confirmation.argument_items, before=before.argument_items)
@@ -200,8 +208,8 @@ def screen(confirmation: Confirmation, *, viewer: User, before: Confirmation | N
         pinned=bool(confirmation.fingerprint),
         usable=status in OPEN,
         summary=values.value(confirmation.summary) if confirmation.summary else None,
-        asker=asker(confirmation.requester_client_id),
-        account=_account(confirmation, viewer=viewer, names=accounts([confirmation], viewer=viewer)),
+        asker=requester,
+        account=_account(confirmation, viewer=viewer, names=names),
         asked=words.moment(confirmation.requested_at),
         due=words.moment(confirmation.decide_by),
         left=words.span(confirmation.decide_by - now),
@@ -222,10 +230,7 @@ def screen(confirmation: Confirmation, *, viewer: User, before: Confirmation | N
         outcome=_outcome_detail(confirmation),
         view_digest=bytes(confirmation.view_digest).hex(),
         seal=values.digest_head(confirmation.view_digest),
-        log=[
-            Happening(what=event.kind, actor=values.value(event.actor), at=words.moment(event.at))
-            for event in events
-        ],
+        log=[_happening(event, host=requester.host, names=names) for event in events],
         log_seal=values.digest_head(events[-1].hash) if events else "",
         log_intact=waiting or queries.log_is_intact(confirmation_id=confirmation.id),
         rehearsal=confirmation.requester_client_id == TRY_CLIENT
@@ -252,17 +257,6 @@ def is_too_late(confirmation: Confirmation) -> bool:
     return confirmation.effective_status is Status.EXPIRED and confirmation.redeem_by is None
 
 
-def accounts(confirmations: Iterable[Confirmation], *, viewer: User) -> dict[str, str]:
-    """The sign-in names of the accounts that these confirmations are for, by subject, in one query."""
-    subjects = {row.requester_subject for row in confirmations}
-    if subjects <= {str(viewer.pk)}:
-        return {}  # their own, which is not named
-    keys = [
-        int(subject) for subject in subjects if subject.isascii() and subject.isdigit() and len(subject) < 19
-    ]
-    return {str(user.pk): user.get_username() for user in User.objects.filter(pk__in=keys)}
-
-
 def asker(client_id: str) -> Asker:
     """Who this client is, as far as we know it."""
     if client_id == TRY_CLIENT:
@@ -276,6 +270,28 @@ def asker(client_id: str) -> Asker:
         since=words.day(label.since) if label.since else "",
         ours=False,
     )
+
+
+def _names(subjects: set[str], *, viewer: User) -> dict[str, str]:
+    """The sign-in names of these accounts, by subject, in at most one query."""
+    mine = str(viewer.pk)
+    keys = [
+        int(subject)
+        for subject in subjects - {mine}
+        if subject.isascii() and subject.isdigit() and len(subject) < 19
+    ]
+    others = User.objects.filter(pk__in=keys) if keys else ()
+    return {mine: viewer.get_username()} | {str(user.pk): user.get_username() for user in others}
+
+
+def _happening(event: Event, *, host: Value, names: dict[str, str]) -> Happening:
+    """A line of the log, with people by their names. A name may change, so the log itself holds the number."""
+    match = _ACTOR.fullmatch(event.actor)
+    name = match and names.get(match["subject"])
+    actor, account = values.value(event.actor), None
+    if match and name:
+        actor, account = (host, values.value(name)) if match["client"] else (values.value(name), None)
+    return Happening(what=event.kind, actor=actor, account=account, at=words.moment(event.at))
 
 
 def _vote(decision: Decision) -> Vote:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
@@ -81,6 +83,17 @@ def test_nobody_else_takes_a_yes_back(stranger: Client, alice: User, pending: Co
     pending.refresh_from_db()
     assert response.status_code == 404
     assert pending.status == Status.APPROVED
+
+
+def test_the_record_names_people(browser: Client, alice: User, pending: Confirmation) -> None:
+    decide(pending, alice)
+
+    html = receipt(browser, pending)
+
+    record = re.sub(r"<[^>]+>", "", html[html.index(">Record<") :])
+    assert "requested by agent.example for alice" in record
+    assert "approve by alice" in record
+    assert "user " not in record
 
 
 def test_a_changed_record_is_called_one(browser: Client, alice: User, pending: Confirmation) -> None:
