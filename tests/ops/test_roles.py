@@ -1,0 +1,83 @@
+"""What the role that serves may do with the rows, and what it may not, whatever the service asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import psycopg
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from confirmhub.confirmations import audit, ledger
+from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Result
+from confirmhub.ops import roles
+from tests.confirmations.clock import make_overdue
+from tests.factories import make_approved, make_pending, redeem
+from tests.invariants import proves
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SERVICE = "confirmhub_service_of_a_test"
+
+
+@pytest.fixture
+def as_service() -> Iterator[psycopg.Connection]:
+    """A connection by which the service would reach this test's database."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP ROLE IF EXISTS {SERVICE}")
+        cursor.execute(f"CREATE ROLE {SERVICE} LOGIN")
+    roles.grant(owner_url=conninfo(), service=SERVICE)
+    with psycopg.connect(conninfo(), user=SERVICE, autocommit=True) as found:
+        yield found
+    with connection.cursor() as cursor:
+        cursor.execute(f"DROP OWNED BY {SERVICE}")
+        cursor.execute(f"DROP ROLE {SERVICE}")
+
+
+@proves("log:append-only")
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE confirmations_event SET actor = 'nobody'",
+        "DELETE FROM confirmations_event",
+        "TRUNCATE confirmations_event",
+        "UPDATE confirmations_decision SET verdict = 'deny'",
+        "DELETE FROM confirmations_decision",
+        "UPDATE confirmations_outcome SET result = 'failed'",
+        "DELETE FROM confirmations_confirmation",
+        "UPDATE confirmations_checkpoint SET at = now()",
+        "DELETE FROM confirmations_seal",
+        "ALTER TABLE confirmations_confirmation DISABLE TRIGGER USER",
+        "DROP TRIGGER confirmations_guard ON confirmations_confirmation",
+        "CREATE OR REPLACE FUNCTION confirmations_guard() RETURNS trigger LANGUAGE sql AS 'SELECT 1'",
+        "CREATE TABLE mine (id int)",
+        "SET session_replication_role = replica",
+    ],
+)
+def test_the_service_cannot_rewrite_history_or_lift_a_guard(
+    as_service: psycopg.Connection, agent: Principal, alice: User, statement: str
+) -> None:
+    receipt = redeem(make_approved(agent, alice), agent)
+    ledger.report_outcome(receipt=receipt, result=Result.SUCCEEDED)
+    as_service.execute("SELECT set_config('confirmhub.retiring', 'yes', false)")
+
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        as_service.execute(statement)
+
+
+def test_the_service_retires_what_is_old_through_the_one_function_for_it(
+    as_service: psycopg.Connection, agent: Principal
+) -> None:
+    old = make_pending(agent)
+    ledger.cancel(confirmation_id=old.id, requester=agent)
+    audit.seal(limit=10)
+    make_overdue(old, requested_at=old.requested_at - timedelta(days=8))
+
+    [retired] = as_service.execute("SELECT confirmhub_retire(interval '7 days', 10)").fetchone()
+
+    assert retired == 1
+    assert not Confirmation.objects.exists()
