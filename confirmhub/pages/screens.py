@@ -27,7 +27,7 @@ from confirmhub.pages.words import Moment, State
 TRY_CLIENT = "confirmhub:try"
 
 # Who did something, as the ledger writes it into the log.
-_ACTOR = re.compile(r"(?P<client>client .+ for )?user (?P<subject>[0-9]+)", re.DOTALL)
+_ACTOR = re.compile(r"(?:client (?P<client>.+) for )?user (?P<subject>[0-9]+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def screen(confirmation: Confirmation, *, viewer: User, before: Confirmation | N
         outcome=_outcome_detail(confirmation),
         view_digest=bytes(confirmation.view_digest).hex(),
         seal=values.digest_head(confirmation.view_digest),
-        log=[_happening(event, host=requester.host, names=names) for event in events],
+        log=[_happening(event, requester=requester, names=names) for event in events],
         log_seal=values.digest_head(events[-1].hash) if events else "",
         log_intact=waiting or queries.log_is_intact(confirmation_id=confirmation.id),
         rehearsal=confirmation.requester_client_id == TRY_CLIENT
@@ -284,14 +284,19 @@ def _names(subjects: set[str], *, viewer: User) -> dict[str, str]:
     return {mine: viewer.get_username()} | {str(user.pk): user.get_username() for user in others}
 
 
-def _happening(event: Event, *, host: Value, names: dict[str, str]) -> Happening:
-    """A line of the log, with people by their names. A name may change, so the log itself holds the number."""
+def _happening(event: Event, *, requester: Asker, names: dict[str, str]) -> Happening:
+    """A line of the log, with people by name. A name may change, so the log itself holds the number."""
     match = _ACTOR.fullmatch(event.actor)
     name = match and names.get(match["subject"])
-    actor, account = values.value(event.actor), None
-    if match and name:
-        actor, account = (host, values.value(name)) if match["client"] else (values.value(name), None)
-    return Happening(what=event.kind, actor=actor, account=account, at=words.moment(event.at))
+    at = words.moment(event.at)
+    if not match or not name:
+        return Happening(event.kind, values.value(event.actor), None, at)
+    person = values.value(name)
+    if not match["client"]:
+        return Happening(event.kind, person, None, at)
+    # A client that we no longer know has no host to show.
+    client = requester.host if requester.since or requester.ours else values.value(match["client"])
+    return Happening(event.kind, client, person, at)
 
 
 def _vote(decision: Decision) -> Vote:

@@ -91,7 +91,7 @@ def test_the_record_names_people(browser: Client, alice: User, pending: Confirma
     html = receipt(browser, pending)
 
     record = re.sub(r"<[^>]+>", "", html[html.index(">Record<") :])
-    assert "requested by agent.example for alice" in record
+    assert "requested by https://agent.example/client.json for alice" in record
     assert "approve by alice" in record
     assert "user " not in record
 
