@@ -27,6 +27,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from confirmhub import display
+from confirmhub.confirmations.strict import NotStrict
 from confirmhub.oauth import stepup
 from confirmhub.oauth.scopes import BASE
 from mcp_bridge import auth, body, registry, server, threads
@@ -114,8 +115,8 @@ class _Endpoint:
                 response = _refusal(413, f"The body is larger than {body.MAX_BYTES} bytes.")
             except body.TooSlow:
                 response = _refusal(408, "The body did not arrive in time.")
-            except ValueError as exc:
-                response = _refusal(400, f"The body was not accepted: {exc}.", code=PARSE_ERROR)
+            except NotStrict as exc:
+                response = _refusal(400, f"The body {exc}.", code=PARSE_ERROR)
             else:
                 response = await self._authorize_or_fail(scope, message)
         if response is not None:

@@ -16,7 +16,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from urllib.parse import urlsplit
 
+from confirmhub.confirmations import strict
 from confirmhub.confirmations.errors import InvalidAction
+from confirmhub.confirmations.strict import NotStrict
 
 type Json = bool | int | float | str | list[Json] | dict[str, Json] | None
 
@@ -30,7 +32,6 @@ ACTION_DOMAIN = b"confirmhub/action/v1"
 ARGUMENTS_DOMAIN = b"confirmhub/arguments/v1"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,99}")
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def parse_arguments(*, raw: bytes) -> dict[str, Json]:
@@ -43,24 +44,10 @@ def parse_arguments(*, raw: bytes) -> dict[str, Json]:
     """
     if len(raw) > MAX_BYTES:
         raise InvalidAction(f"The arguments take {len(raw)} bytes; at most {MAX_BYTES} can be shown whole.")
-    if raw.startswith(b"\xef\xbb\xbf"):
-        raise InvalidAction("The arguments begin with a byte order mark. Send plain UTF-8.")
     try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError as exc:
-        raise InvalidAction("The arguments are not valid UTF-8.") from exc
-    if _depth(raw) > MAX_DEPTH:
-        raise InvalidAction(f"The arguments are nested deeper than {MAX_DEPTH} levels.")
-    try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant,
-            parse_int=_integer,
-            parse_float=_double,
-        )
-    except json.JSONDecodeError as exc:
-        raise InvalidAction(f"The arguments are not JSON: {exc.msg} at character {exc.pos}.") from exc
+        value = strict.parse(raw=raw, max_depth=MAX_DEPTH, integer=_integer, double=_double)
+    except NotStrict as exc:
+        raise InvalidAction(f"The arguments' JSON {exc}.") from exc
     if not isinstance(value, dict):
         raise InvalidAction("The arguments must be a JSON object.")
     canonical(arguments=value)
@@ -73,7 +60,10 @@ def canonical(*, arguments: Mapping[str, Json]) -> str:
     Raises:
         InvalidAction: As for `parse_arguments`.
     """
-    _check(arguments, depth=1)
+    try:
+        _check(arguments, depth=1)
+    except NotStrict as exc:
+        raise InvalidAction(f"The arguments' JSON {exc}.") from exc
     text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise InvalidAction(f"The arguments take more than {MAX_BYTES} bytes; they could not be shown.")
@@ -167,34 +157,11 @@ def _is_resource(value: str) -> bool:
     return plain and parts.scheme in ("http", "https") and bool(parts.netloc) and "#" not in value
 
 
-def _depth(raw: bytes) -> int:
-    """How deep the brackets nest, outside of strings. On malformed text the parser has the last word."""
-    depth = deepest = 0
-    for byte in _STRING.sub(b"", raw):
-        if byte in b"[{":
-            depth += 1
-            deepest = max(deepest, depth)
-        elif byte in b"]}":
-            depth -= 1
-    return deepest
-
-
-def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise InvalidAction("The arguments hold the same key twice in one object.")
-    return found
-
-
-def _refuse_constant(name: str) -> Json:
-    raise InvalidAction(f"The arguments hold {name}, which is not JSON.")
-
-
 def _integer(text: str) -> int:
     if text == "-0":
-        raise InvalidAction("The arguments hold a negative zero. Send 0.")
+        raise NotStrict("holds a negative zero; send 0")
     if len(text) > 17 or abs(int(text)) > MAX_INTEGER:
-        raise InvalidAction("The arguments hold an integer beyond 2**53-1. Send it as a string.")
+        raise NotStrict("holds an integer beyond 2**53-1; send it as a string")
     return int(text)
 
 
@@ -202,9 +169,9 @@ def _double(text: str) -> float:
     value = float(text)
     digits = text.lower().lstrip("-").partition("e")[0].replace(".", "").strip("0")
     if not -MAX_EXPONENT <= _exponent(text) <= MAX_EXPONENT or (digits and not value):
-        raise InvalidAction("The arguments hold a number out of range. Send it as a string.")
+        raise NotStrict("holds a number out of range; send it as a string")
     if not digits and text.startswith("-"):
-        raise InvalidAction("The arguments hold a negative zero. Send 0.0.")
+        raise NotStrict("holds a negative zero; send 0.0")
     # Two spellings of one double are one value; a spelling that no double has is refused.
     if _decimal_digits(repr(value)) != digits:
         raise InvalidAction(
@@ -230,11 +197,11 @@ def _check(value: object, *, depth: int) -> None:
         case int():
             _integer(str(value))
         case float() if not math.isfinite(value):
-            _refuse_constant(str(value))
+            raise NotStrict(f"holds {value}, which is not JSON")
         case float():
             _double(repr(value))
         case Mapping() | list() if depth > MAX_DEPTH:
-            raise InvalidAction(f"The arguments are nested deeper than {MAX_DEPTH} levels.")
+            raise NotStrict(f"is nested deeper than {MAX_DEPTH} levels")
         case Mapping():
             for key, item in value.items():
                 _check_key(key)
@@ -243,11 +210,11 @@ def _check(value: object, *, depth: int) -> None:
             for item in value:
                 _check(item, depth=depth + 1)
         case _:
-            raise InvalidAction(f"The arguments hold a {type(value).__name__}, which JSON does not have.")
+            raise NotStrict(f"holds a {type(value).__name__}, which is not JSON")
 
 
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
-        raise InvalidAction("The arguments hold a key that is not text.")
+        raise NotStrict("holds a key that is not text")
     if any("\ud800" <= char <= "\udfff" for char in key):
-        raise InvalidAction("The arguments hold a key with half of a surrogate pair.")
+        raise NotStrict("holds a key with half of a surrogate pair")

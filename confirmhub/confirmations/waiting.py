@@ -1,8 +1,9 @@
-"""Wait until a confirmation leaves pending, without a thread or a connection for each who waits.
+"""Wait until a confirmation leaves pending, or until anything changes, with no thread and no connection each.
 
-Two connections a process: one listens for `confirmhub_settled`, the other reads the status of all who
-wait in one statement: of each when its wait begins, and of all of them now and then, since a notification
-is lost when the listening connection is, and since expiry notifies nobody until the sweeper has run.
+Two connections a process: one listens for what is asked and what is settled, the other reads the status
+of all who wait in one statement: of each when its wait begins, and of all of them now and then, since a
+notification is lost when the listening connection is, and since expiry notifies nobody until the sweeper
+has run.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from datetime import timedelta
 
 import psycopg
 
+from confirmhub.confirmations import outbox
 from confirmhub.confirmations.dsn import conninfo
 from confirmhub.confirmations.states import Status
 
@@ -44,6 +46,14 @@ class _Waiters:
         self.waiting: dict[uuid.UUID, set[asyncio.Future[Status]]] = {}
         self.unread: set[uuid.UUID] = set()  # to be read at once
         self.news = asyncio.Event()
+        self.changes = 1  # how often something was asked or settled, as far as it was heard here
+        self.watching: set[asyncio.Future[None]] = set()
+
+    def change(self) -> None:
+        self.changes += 1
+        for future in self.watching:
+            if not future.done():
+                future.set_result(None)
 
     def look_at(self, ids: set[uuid.UUID]) -> None:
         self.unread |= ids & self.waiting.keys()
@@ -57,8 +67,11 @@ class _Waiters:
 
     async def listen(self, connection: Connection) -> None:
         await connection.execute(f"LISTEN {CHANNEL}")
+        await connection.execute(f"LISTEN {outbox.CHANNEL}")
         self.look_at(set(self.waiting))  # what was missed while there was no connection
+        self.change()
         async for notification in connection.notifies():
+            self.change()
             with suppress(ValueError):
                 self.look_at({uuid.UUID(notification.payload)})
 
@@ -115,9 +128,7 @@ async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
     Raises:
         RuntimeError: `listening` does not run in this process.
     """
-    waiters = _current
-    if waiters is None:
-        raise RuntimeError("waiting.listening() must run in the application's lifespan.")
+    waiters = _running()
     future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
     waiters.waiting.setdefault(confirmation_id, set()).add(future)
     waiters.look_at({confirmation_id})
@@ -130,6 +141,33 @@ async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
         others.discard(future)
         if not others:
             waiters.waiting.pop(confirmation_id, None)
+
+
+async def changed(*, since: int, within: timedelta) -> int:
+    """Wait until something was asked or settled anywhere, and tell the number of the newest change.
+
+    Call it first with 0, which returns at once, then with what it returned: nothing in between is missed.
+    What has changed, and for whom, it does not say. When time is up it returns `since`.
+
+    Raises:
+        RuntimeError: `listening` does not run in this process.
+    """
+    waiters = _running()
+    if waiters.changes == since:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiters.watching.add(future)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(future, within.total_seconds())
+        finally:
+            waiters.watching.discard(future)
+    return waiters.changes
+
+
+def _running() -> _Waiters:
+    if _current is None:
+        raise RuntimeError("waiting.listening() must run in the application's lifespan.")
+    return _current
 
 
 async def _connected(work: Callable[[Connection], Awaitable[None]]) -> None:

@@ -214,6 +214,32 @@ def test_an_old_request_with_a_state_never_gets_rounds_back(
     assert result["structuredContent"]["status"] == "waiting_for_person"
 
 
+def test_the_first_round_asks_about_the_file_and_touches_nothing(url: str, token: str, file: Path) -> None:
+    before = file.stat()
+    message = call_message("delete_file", {"path": str(file)}, elicitation=URL)
+    result = post(url, message, token=token).json()["result"]
+
+    assert (result["resultType"], list(result["inputRequests"])) == ("input_required", ["page"])
+    assert result["inputRequests"]["page"]["params"]["mode"] == "url"
+    assert result["requestState"]
+    assert dict(the_one().fact_items)["File"] == str(file)
+    assert kinds_of_events(the_one()) == ["requested"]
+    assert file.stat() == before
+
+
+@pytest.mark.parametrize("content", [{"confirmed": True}, {"confirmed": False}, {}])
+def test_no_content_of_a_hosts_answer_is_a_decision(
+    impatient: None, url: str, token: str, file: Path, content: dict[str, bool]
+) -> None:
+    message = functools.partial(call_message, "delete_file", {"path": str(file)}, elicitation=URL)
+    state = post(url, message(), token=token).json()["result"]["requestState"]
+    responses = {"page": {"action": "accept", "content": content}}
+    answer = post(url, message(requestState=state, inputResponses=responses), token=token).json()["result"]
+
+    assert answer["resultType"] == "input_required"
+    assert (the_one().status, file.exists()) == (Status.PENDING, True)
+
+
 def test_an_answer_without_a_state_is_no_answer(url: str, token: str, file: Path) -> None:
     responses = {"page": {"action": "accept"}}
     message = call_message("delete_file", {"path": str(file)}, elicitation=URL, inputResponses=responses)

@@ -125,6 +125,30 @@ def test_the_action_must_be_named_again(agent_of_alice: Agent) -> None:
     )
 
 
+@pytest.mark.parametrize("identity", ["", " ", "c-4711", "00000000-0000-4000-8000-00000000000", None, 0, []])
+@pytest.mark.parametrize(
+    "tool", ["get_confirmation", "redeem_confirmation", "cancel_confirmation", "report_outcome"]
+)
+def test_an_empty_or_malformed_id_is_refused(agent_of_alice: Agent, tool: str, identity: object) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    decide_at(asked["page"])
+    more = {"redeem_confirmation": PAY, "report_outcome": {"result": "failed"}}.get(tool, {})
+
+    assert "UUID" in agent_of_alice.refused(tool, confirmation_id=identity, **more)
+    assert Confirmation.objects.get().status == Status.APPROVED
+
+
+def test_looking_at_a_yes_does_not_spend_it(agent_of_alice: Agent) -> None:
+    asked = agent_of_alice("request_confirmation", **PAY)
+    identity = {"confirmation_id": asked["confirmation_id"]}
+    decide_at(asked["page"])
+
+    looks = [agent_of_alice("get_confirmation", **identity)["status"] for _ in range(3)]
+
+    assert looks == ["approved"] * 3
+    assert not agent_of_alice("redeem_confirmation", **identity, **PAY)["replayed"]
+
+
 def test_an_undecided_one_is_waited_for(impatient: None, agent_of_alice: Agent) -> None:
     asked = agent_of_alice("request_confirmation", **PAY)
     found = agent_of_alice("redeem_confirmation", confirmation_id=asked["confirmation_id"], **PAY)
@@ -185,7 +209,7 @@ def test_the_name_of_a_tool_here_cannot_be_asked_for(agent_of_alice: Agent) -> N
     ("arguments", "says"),
     [
         pytest.param({"action": "1st"}, "An action's name is a letter", id="name"),
-        pytest.param({"arguments": {"n": 2**53}}, "Send it as a string", id="integer-beyond-doubles"),
+        pytest.param({"arguments": {"n": 2**53}}, "send it as a string", id="integer-beyond-doubles"),
         pytest.param({"arguments": '{"a":1,"a":2}'}, "same key twice", id="object-in-a-string"),
         pytest.param({"arguments": "[]"}, "object", id="list-in-a-string"),
         pytest.param({"arguments": {"text": "x" * 5000}}, "could not be shown whole", id="too-long-to-show"),

@@ -128,7 +128,10 @@ def test_a_state_for_one_file_is_refused_for_another_by_the_boundary(
     assert file.exists()
 
 
-@pytest.mark.parametrize("forge", ["v1.AAAA", "", "constant", "{}"])
+FORGED = ["v1.AAAA", "", "constant", "{}", "v1.", ".", "v2.AAAA", "v1.AAAA.BBBB", "v1.ä\n", "v1." + "A" * 999]
+
+
+@pytest.mark.parametrize("forge", FORGED)
 def test_a_state_that_was_not_sealed_is_refused_by_the_boundary(
     url: str, token: str, file: Path, forge: str
 ) -> None:
@@ -138,10 +141,15 @@ def test_a_state_that_was_not_sealed_is_refused_by_the_boundary(
     assert (answer.status_code, answer.json()["error"]) == (400, BOUNDARY)
 
 
-def test_a_state_that_was_tampered_with_is_refused_by_the_boundary(url: str, token: str, file: Path) -> None:
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.95])
+def test_a_state_that_was_tampered_with_is_refused_by_the_boundary(
+    url: str, token: str, file: Path, share: float
+) -> None:
+    """In the key's name, the nonce, the payload or the tag."""
     state, page = ask(url, token, file)
     decide_at(page)
-    flipped = state[:-5] + ("A" if state[-5] != "A" else "B") + state[-4:]
+    place = int(len(state) * share)
+    flipped = state[:place] + ("A" if state[place] != "A" else "B") + state[place + 1 :]
 
     assert post(url, retry(file, flipped), token=token).json()["error"] == BOUNDARY
     assert file.exists()
@@ -201,6 +209,30 @@ def test_a_sealed_state_is_no_other_tools_state(url: str, token: str, file: Path
     message = call_message("redeem_confirmation", identity, requestState=state)
 
     assert post(url, message, token=token).json()["error"] == BOUNDARY
+    assert file.exists()
+
+
+@pytest.mark.parametrize("method", ["prompts/get", "resources/read"])
+def test_a_sealed_state_is_no_other_methods_state(url: str, token: str, file: Path, method: str) -> None:
+    state, page = ask(url, token, file)
+    decide_at(page)
+    message = retry(file, state) | {"method": method}
+    message["params"]["uri"] = "file:///report.txt"
+
+    assert "error" in post(url, message, token=token).json()
+    assert Confirmation.objects.get().status == Status.APPROVED
+    assert file.exists()
+
+
+def test_the_same_call_on_a_later_day_is_a_new_question(url: str, token: str, file: Path) -> None:
+    state, page = ask(url, token, file)
+    decide_at(page)
+    post(url, retry(file, state), token=token)
+    file.write_text("quarterly numbers\n")
+
+    _, later = ask(url, token, file)
+
+    assert later != page
     assert file.exists()
 
 
