@@ -23,6 +23,7 @@ from starlette.types import ASGIApp  # noqa: E402
 
 from confirmhub.confirmations import waiting  # noqa: E402
 from confirmhub.ops.health import healthz  # noqa: E402
+from confirmhub.pages import live  # noqa: E402
 from mcp_bridge.app import build  # noqa: E402
 
 THREADS = 8  # one database connection each
@@ -39,11 +40,13 @@ def create() -> Starlette:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(waiting.listening())
             await stack.enter_async_context(bridge.running())
+            await stack.enter_async_context(live.running())
             yield
 
     return Starlette(
         routes=[
             *bridge.routes,
+            *live.routes,
             Route("/healthz", healthz),
             Mount("/", cast(ASGIApp, pages)),
         ],

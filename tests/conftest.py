@@ -55,6 +55,8 @@ def _adapt_settings() -> None:
     settings.STORAGES = settings.STORAGES | {
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     }
+    # Nobody collects the static files for a test; they are looked up where they lie.
+    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     if "CONFIRMHUB_TEST_TEMPLATE" in os.environ:
         database = settings.DATABASES["default"]
         # Where an xdist worker set Django up before us, the other keys are there and needed.

@@ -52,6 +52,7 @@ def inbox(request: HttpRequest) -> HttpResponse:
         "lines": lines,
         "crowds": screens.crowds(lines),
         "more": len(waiting) > INBOX_ROWS,
+        "newest": max((round(row.requested_at.timestamp() * 1_000_000) for row in waiting), default=0),
         "now": timezone.now().isoformat(),
     }
     return render(request, "pages/inbox.html", context)

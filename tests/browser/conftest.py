@@ -1,4 +1,4 @@
-"""A real Chromium, and a server in this process. Every page is watched: nothing fails or goes elsewhere."""
+"""A real Chromium on the whole application. Every page is watched: nothing fails or goes elsewhere."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from pytest_django import DjangoDbBlocker
+
+from tests.bridge.serving import served
 
 # Playwright's own loop runs in this thread; the ORM's calls here are still synchronous.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -69,18 +71,16 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def static_root(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Whitenoise warns of a folder that is missing when the server starts."""
-    before = django_settings.STATIC_ROOT
-    django_settings.STATIC_ROOT = str(tmp_path_factory.mktemp("static"))
-    yield
-    django_settings.STATIC_ROOT = before
+@pytest.fixture(scope="module")
+def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The public URL of a server that serves for as long as the module's tests run."""
+    with django_db_blocker.unblock(), served() as url:
+        yield url
 
 
 @pytest.fixture
-def server(live_server: LiveServer) -> str:
-    return live_server.url
+def server(application: str, transactional_db: None) -> str:
+    return application
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
+from pytest_django import Settings
 
 from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.models import Confirmation
@@ -145,9 +146,10 @@ def test_a_refusal_and_a_page_that_is_not_there(
 
 
 def test_the_consent_to_a_program_and_the_list_of_them(
-    open_page: OpenPage, program: str, alice: User, settings: object
+    open_page: OpenPage, program: str, alice: User, settings: Settings
 ) -> None:
-    host = Host(user=alice, resource=AUDIENCE)
+    settings.ALLOWED_HOSTS = ["localhost", "testserver"]  # the host asks without a server
+    host = Host(user=alice, resource=settings.MCP_RESOURCE)
     host.browser.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
     assert host.register(client_name="Claude\u202e").status_code == 201
     page = open_page(host.url(), as_=alice)

@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import ledger, waiting
+from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status, Verdict
 from tests.confirmations.clock import make_overdue
@@ -137,3 +138,39 @@ def test_a_cancelled_waiter_leaves_the_others_waiting(agent: Principal, alice: U
 def test_waiting_outside_of_the_lifespan_is_an_error_and_not_a_hang() -> None:
     with pytest.raises(RuntimeError, match="lifespan"):
         asyncio.run(waiting.settled(uuid.uuid4(), within=LONG))
+
+
+def test_what_is_asked_and_settled_is_told_and_so_is_that_some_may_have_been_missed(
+    agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "RECONNECT", 0.05)
+    pending: list[Confirmation] = []
+
+    async def newest(since: int) -> int:
+        """After a change, the number once it rests: a decision tells of a notice and of itself."""
+        seen = await waiting.changed(since=since, within=LONG)
+        assert seen > since
+        while seen != since:
+            since, seen = seen, await waiting.changed(since=seen, within=dt.timedelta(seconds=0.1))
+        return seen
+
+    async def scenario() -> None:
+        listening = await newest(0)
+        await in_thread(lambda: pending.append(make_pending(agent)))
+        asked = await newest(listening)
+        await in_thread(lambda: decide(pending[0], alice))
+        settled = await newest(asked)
+        await in_thread(cut)
+        await newest(settled)
+        assert waiting._current is not None
+        assert waiting._current.watching == set()
+
+    def cut() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND application_name = %s",
+                [waiting.APPLICATION],
+            )
+
+    run(scenario)

@@ -46,7 +46,34 @@ function deliberate(form) {
   rest();
 }
 
+// Keeps the number of what waits up to date. The list stays as it is, so that nothing moves under the pointer.
+function live(line) {
+  const title = document.title;
+  const number = line.querySelector("b");
+  const show = ({count, newest}) => {
+    number.textContent = count;
+    document.title = count ? `(${count}) ${title}` : title;
+    const isNew = "more" in line.dataset ? false : newest > Number(line.dataset.newest);
+    if (!isNew && count >= Number(line.dataset.count)) return;
+    const link = line.querySelector("a") ?? line.appendChild(document.createElement("a"));
+    link.href = "";
+    link.textContent = isNew ? "Something new: show it" : "Some of these are settled: look again";
+  };
+  let source;
+  const open = () => {
+    source = new EventSource(line.dataset.live);
+    source.onmessage = (event) => show(JSON.parse(event.data));
+    source.addEventListener("end", () => source.close());
+  };
+  // The server ends the oldest streams of somebody with many tabs.
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && source.readyState === EventSource.CLOSED) open();
+  });
+  open();
+}
+
 // A page that comes back out of the browser's memory may show what is no longer so.
 window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+document.querySelectorAll("[data-live]").forEach(live);
 document.querySelectorAll("[data-until]").forEach(countDown);
 document.querySelectorAll("form[data-deliberate]").forEach(deliberate);

@@ -1,0 +1,198 @@
+"""How much waits for somebody, as it changes: server-sent events for the inbox.
+
+`GET /live` answers the browser of a signed-in person for as long as their session lasts. While nothing
+happens it holds neither a thread nor a connection to the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import json
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from http import HTTPStatus
+from importlib import import_module
+
+from django.conf import settings
+from django.contrib.auth import get_user
+from django.contrib.auth.models import User
+from django.db import DatabaseError, close_old_connections, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Count, Max
+from django.http import HttpRequest
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from confirmhub.confirmations import queries, waiting
+
+STREAMS = 3  # of one person in one process: a browser has six connections to a host, and pages need some
+ALL_STREAMS = 1_000  # in one process
+THREADS = 2  # one database connection each; where more streams have news than they can serve, news waits
+LOOK_AGAIN = timedelta(seconds=20)  # without news: expiry notifies nobody, and a session may have ended
+PAUSE = 1.0  # seconds between two looks of one stream
+
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "X-Accel-Buffering": "no",  # nginx would keep the events back
+    "X-Content-Type-Options": "nosniff",
+    "X-Robots-Tag": "noindex, nofollow",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What waits for one person at one moment."""
+
+    person: int
+    count: int
+    newest: int
+    """When the newest of it was asked, in microseconds since 1970; 0 where nothing waits."""
+
+
+class _Streams:
+    """The open streams of this process, and the threads that look for them."""
+
+    def __init__(self) -> None:
+        self.of: defaultdict[int, deque[asyncio.Event]] = defaultdict(deque)
+        self.pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="live")
+        self.connections: set[BaseDatabaseWrapper] = set()
+
+    async def look(self, session_key: str) -> Seen | None:
+        work = functools.partial(self._run, functools.partial(look, session_key=session_key))
+        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
+
+    def _run[R](self, call: Callable[[], R]) -> R:
+        # Django does this around its own requests, which this is not.
+        close_old_connections()
+        try:
+            return call()
+        finally:
+            close_old_connections()
+            self.connections.update(connections.all(initialized_only=True))
+
+    def open(self, person: int) -> asyncio.Event:
+        """Register a stream. The event that it gets is set when it must end: the newest may stay."""
+        theirs = self.of[person]
+        if len(theirs) >= STREAMS:
+            theirs.popleft().set()
+        ended = asyncio.Event()
+        theirs.append(ended)
+        return ended
+
+    def close(self, person: int, ended: asyncio.Event) -> None:
+        if ended in self.of[person]:
+            self.of[person].remove(ended)
+        if not self.of[person]:
+            del self.of[person]
+
+    def shut(self) -> None:
+        self.pool.shutdown(wait=True, cancel_futures=True)
+        for connection in self.connections:
+            connection.inc_thread_sharing()  # its own thread is gone
+            connection.close()
+
+
+_streams: _Streams | None = None
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[None]:
+    """Serve streams for as long as the block runs, inside of `waiting.listening`."""
+    global _streams  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
+    mine = _streams = _Streams()
+    try:
+        yield
+    finally:
+        _streams = None
+        await asyncio.to_thread(mine.shut)
+
+
+async def live(request: Request) -> Response:
+    """Answer with events: `{"count": 2, "newest": 1764512345678901}` now and at each change."""
+    streams = _streams
+    # No other site may open streams in a person's name. Browsers without the header send no foreign cookie.
+    foreign = request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
+    session_key = request.cookies.get(settings.SESSION_COOKIE_NAME, "")
+    if streams is None or sum(map(len, streams.of.values())) >= ALL_STREAMS:
+        return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=HEADERS)
+    change = await waiting.changed(since=0, within=LOOK_AGAIN)
+    try:
+        first = None if foreign or not session_key else await streams.look(session_key)
+    except DatabaseError:
+        return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=HEADERS)
+    if first is None:
+        return Response(status_code=HTTPStatus.UNAUTHORIZED, headers=HEADERS)
+    if request.method == "HEAD":
+        return Response(headers=HEADERS, media_type="text/event-stream")
+    events = _events(streams, session_key, first, change)
+    return StreamingResponse(events, headers=HEADERS, media_type="text/event-stream")
+
+
+def look(*, session_key: str) -> Seen | None:
+    """What waits for the person of this session; None where the session is over. Blocks."""
+    request = HttpRequest()
+    request.session = import_module(settings.SESSION_ENGINE).SessionStore(session_key)
+    person = get_user(request)
+    if not isinstance(person, User):
+        return None
+    found = (
+        queries.list_waiting_for(approver=person)
+        .order_by()
+        .aggregate(number=Count("pk"), at=Max("requested_at"))
+    )
+    newest = round(found["at"].timestamp() * 1_000_000) if found["at"] else 0
+    return Seen(person.pk, found["number"], newest)
+
+
+async def _events(streams: _Streams, session_key: str, seen: Seen, change: int) -> AsyncIterator[str]:
+    ended = streams.open(seen.person)
+    try:
+        yield f"retry: 5000\n{_event(seen)}"
+        while not await _is_set(ended, PAUSE):
+            change = await _change_or_end(change, ended)
+            if ended.is_set():
+                break
+            try:
+                now = await streams.look(session_key)
+            except DatabaseError:
+                now = seen  # it says nothing new while the database is away
+            if now is None or now.person != seen.person:
+                break
+            yield _event(now) if now != seen else ": still here\n\n"
+            seen = now
+        # The script closes its side; without this the browser would ask again.
+        yield "event: end\ndata:\n\n"
+    finally:
+        streams.close(seen.person, ended)
+
+
+def _event(seen: Seen) -> str:
+    return f"data: {json.dumps({'count': seen.count, 'newest': seen.newest})}\n\n"
+
+
+async def _is_set(event: asyncio.Event, within: float) -> bool:
+    try:
+        return await asyncio.wait_for(event.wait(), within)
+    except TimeoutError:
+        return False
+
+
+async def _change_or_end(since: int, ended: asyncio.Event) -> int:
+    change = asyncio.create_task(waiting.changed(since=since, within=LOOK_AGAIN))
+    end = asyncio.create_task(ended.wait())
+    try:
+        await asyncio.wait((change, end), return_when=asyncio.FIRST_COMPLETED)
+        return change.result() if change.done() else since
+    finally:
+        change.cancel()
+        end.cancel()
+
+
+routes = [Route("/live", live, methods=["GET"])]
