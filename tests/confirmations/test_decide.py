@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import uuid
 from dataclasses import replace
 
@@ -32,6 +33,19 @@ def test_a_denial_settles_it_with_its_reason(agent: Principal, alice: User) -> N
 
     assert (denied.status, denied.settled_reason) == (Status.DENIED, "no")
     assert kinds_of_events(denied) == ["requested", "deny"]
+
+
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_decision_is_recorded_with_who_and_when(agent: Principal, alice: User, verdict: Verdict) -> None:
+    pending = make_pending(agent)
+
+    settled = decide(pending, alice, verdict, reason="so be it")
+
+    decision, event = settled.decisions.get(), settled.events.get(kind=verdict)
+    assert (decision.approver, decision.verdict, decision.reason) == (alice, verdict, "so be it")
+    assert pending.requested_at < decision.decided_at <= event.at
+    assert event.actor == f"user {alice.pk}"
+    assert json.loads(event.detail)["reason"] == "so be it"
 
 
 def test_the_same_verdict_again_changes_nothing(agent: Principal, alice: User) -> None:

@@ -13,11 +13,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection, transaction
 
-from confirmhub.confirmations import errors
+from confirmhub.confirmations import errors, ledger
+from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status, Verdict
-from tests.factories import decide, kinds_of_events, make_approved, make_pending, redeem
+from tests.factories import AUDIENCE, decide, kinds_of_events, make_approved, make_pending, redeem
 from tests.invariants import proves
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -111,6 +112,33 @@ def test_a_move_that_waits_too_long_for_its_row_is_refused(agent: Principal, ali
             cursor.execute("RESET lock_timeout")
 
     assert redeem(approved, agent).replayed is False
+
+
+def test_a_move_waits_for_no_move_of_another_row(agent: Principal, alice: User) -> None:
+    """The log is chained for each confirmation by itself: there is no end of one chain to queue for."""
+    other = Action(audience=AUDIENCE, name="other", arguments={})
+    first, second = make_approved(agent, alice), make_approved(agent, alice, action=other)
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            ledger.revoke(confirmation_id=first.id, revoker=agent, reason="")
+            held.set()
+            done.wait(timeout=20)
+        connection.close()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(timeout=10)
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")
+        assert not redeem(second, agent, action=other).replayed
+    finally:
+        done.set()
+        holder.join()
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
 
 
 def test_a_database_that_is_away_is_no_refusal(agent: Principal, alice: User) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models.functions import Now
+from django.test.utils import CaptureQueriesContext
 
 from confirmhub.confirmations import errors, ledger
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result, Status, Verdict
-from tests.confirmations.clock import make_overdue
+from tests.confirmations.clock import make_overdue, standing_at
 from tests.factories import (
     ARGUMENTS,
     TRANSFER,
@@ -145,6 +147,53 @@ def test_a_late_redemption_is_refused_before_the_sweeper_ran(agent: Principal, a
 
     approved.refresh_from_db()
     assert approved.status == Status.APPROVED
+
+
+@proves("redeem:in-time")
+def test_the_last_moment_before_the_deadline_is_in_time_and_the_deadline_is_not(
+    agent: Principal, alice: User
+) -> None:
+    approved = make_approved(agent, alice)
+    assert approved.redeem_by is not None
+    last = approved.redeem_by - dt.timedelta(microseconds=1)
+
+    with standing_at(approved.redeem_by), pytest.raises(errors.Expired):
+        redeem(approved, agent)
+    with standing_at(last):
+        assert redeem(approved, agent).redeemed_at == last
+
+
+def test_an_unknown_confirmation_is_not_redeemed(agent: Principal, alice: User) -> None:
+    make_approved(agent, alice)
+
+    with pytest.raises(errors.NotFound):
+        ledger.redeem(
+            confirmation_id=uuid.uuid4(), requester=agent, action=TRANSFER, redemption_key="attempt-1"
+        )
+
+
+def test_spending_one_leaves_the_others_as_they_are(agent: Principal, alice: User) -> None:
+    other = replace(TRANSFER, arguments=ARGUMENTS | {"cents": 1})
+    first, second = make_approved(agent, alice), make_approved(agent, alice, action=other)
+
+    redeem(first, agent)
+
+    second.refresh_from_db()
+    assert second.status == Status.APPROVED
+    assert not redeem(second, agent, action=other).replayed
+
+
+def test_a_redemption_is_one_statement_and_tidies_nothing(agent: Principal, alice: User) -> None:
+    approved = make_approved(agent, alice)
+    overdue = make_pending(agent, action=replace(TRANSFER, name="overdue"))
+    make_overdue(overdue, decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
+
+    with CaptureQueriesContext(connection) as asked:
+        redeem(approved, agent)
+
+    overdue.refresh_from_db()
+    assert overdue.status == Status.PENDING
+    assert sum("SAVEPOINT" not in query["sql"] for query in asked) == 1
 
 
 @pytest.mark.parametrize("key", ["", "two words", "ä", "x" * 201, "\x00"])

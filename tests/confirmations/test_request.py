@@ -150,6 +150,29 @@ def test_too_many_open_requests_are_refused_with_when_to_come_back(agent: Princi
     assert Confirmation.objects.count() == most
 
 
+def test_what_is_overdue_takes_no_place_among_the_open(agent: Principal) -> None:
+    for number in range(policies.BUILT_IN.max_open):
+        overdue = make_pending(agent, action=numbered(number))
+    make_overdue(overdue, decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
+
+    assert make_pending(agent).status == Status.PENDING
+
+
+def test_two_hundred_confirmations_have_two_hundred_ids(alice: User) -> None:
+    requesters = [principal_for(alice, client_id=f"agent-{number}") for number in range(4)]
+
+    ids = {make_pending(who, action=numbered(number)).id for who in requesters for number in range(50)}
+
+    assert len(ids) == 200
+
+
+@pytest.mark.parametrize("part", ["", "ä", "a\n", "x" * 256])
+def test_a_principal_without_a_name_or_with_a_false_one_is_refused(part: str) -> None:
+    for parts in ((part, "1"), ("agent", part)):
+        with pytest.raises(ValueError, match="printable ASCII"):
+            Principal(*parts)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_of_simultaneous_requests_for_one_action_one_row_comes(agent: Principal) -> None:
     racers = 8

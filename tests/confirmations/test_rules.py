@@ -104,6 +104,15 @@ def test_what_a_rule_allows_is_recorded_and_spent_once_without_a_person(agent: P
     assert not allowed.notices.exists()
 
 
+def test_what_is_allowed_to_one_client_is_asked_of_a_person_for_another(
+    agent: Principal, alice: User
+) -> None:
+    make_rule(Mode.ALLOW, client_id=agent.client_id)
+
+    assert make_pending(agent).status == Status.APPROVED
+    assert make_pending(principal_for(alice, client_id="other")).status == Status.PENDING
+
+
 def test_an_edited_rule_changes_nothing_that_was_asked_before(
     agent: Principal, alice: User, payers: Group
 ) -> None:
@@ -238,7 +247,11 @@ def test_of_two_last_approvals_at_once_both_count_and_one_settles(
         ({"mode": "never"}, "rule_mode_known"),
         ({"mode": "approve"}, "rule_approve_names_a_group"),
         ({"mode": "confirm", "approvals_needed": 2}, "rule_one_approval_unless_approve"),
-        ({"mode": "confirm", "decide_within": dt.timedelta()}, "rule_times_are_positive"),
+        *(
+            ({"mode": "confirm", time: dt.timedelta(seconds=seconds)}, "rule_times_are_positive")
+            for time in ("decide_within", "redeem_within")
+            for seconds in (0, -1, -300)
+        ),
         ({"mode": "confirm", "sign_in_within": dt.timedelta(-1)}, "rule_times_are_positive"),
         ({"mode": "confirm", "max_open": 0}, "rule_limits_are_positive"),
     ],

@@ -17,6 +17,10 @@ from confirmhub.display import lines, short, show, text, unshow
         pytest.param(
             " a b  c ", "\u27e8U+0020\u27e9a b\u27e8U+0020\u00d72\u27e9c\u27e8U+0020\u27e9", id="spaces"
         ),
+        pytest.param(
+            "a\nb\tc\rd", "a\u27e8U+000A\u27e9b\u27e8U+0009\u27e9c\u27e8U+000D\u27e9d", id="controls"
+        ),
+        pytest.param("a\u202ebc", "a\u27e8U+202E\u27e9bc", id="turned-around"),
         pytest.param(" a", "\u27e8U+0020\u27e9a", id="space-first"),
         pytest.param("a ", "a\u27e8U+0020\u27e9", id="space-last"),
         pytest.param(" ", "\u27e8U+0020\u27e9", id="space-alone"),
@@ -146,6 +150,14 @@ def test_a_cut_keeps_both_ends() -> None:
     assert shown.startswith("rm -rf /srv/aaa")
     assert shown.endswith("a.tar.exe")
     assert "\u27e8\u2026176 more, sha256 " in shown
+
+
+def test_a_long_path_keeps_its_folder_and_its_name() -> None:
+    shown = short("/home/me/" + "deep/" * 90 + "report.txt", 120)
+
+    assert len(shown) <= 120
+    assert shown.startswith("/home/me/deep/")
+    assert shown.endswith("/report.txt")
 
 
 def test_a_cut_does_not_divide_a_family() -> None:

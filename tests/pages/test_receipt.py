@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from django.contrib.auth.models import User
 from django.db import connection
@@ -44,6 +45,17 @@ def test_the_outcome_is_shown_in_the_words_of_who_did_it(
     assert "<b>Failed</b>" in after
     assert "The file" in after
     assert "⟨U+200B⟩" in after
+
+
+def test_the_record_names_who_was_signed_in_whatever_the_form_says(
+    browser: Client, alice: User, bob: User, pending: Confirmation, form: Callable[..., dict[str, str]]
+) -> None:
+    claims = {name: str(bob.pk) for name in ("approver", "actor", "user", "username", "decided_by")}
+
+    browser.post(f"/confirm/{pending.id}", form(**claims))
+
+    assert pending.decisions.get().approver == alice
+    assert pending.events.get(kind="approve").actor == f"user {alice.pk}"
 
 
 def test_a_yes_can_be_taken_back_until_it_is_used(
