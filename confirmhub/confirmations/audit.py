@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -72,10 +73,23 @@ def retire(*, older_than: timedelta, limit: int) -> int:
 
 @contextmanager
 def records() -> Iterator[Iterator[Record]]:
-    """Everything that can be checked, as one consistent picture: the logs, then the checkpoints."""
+    """Everything that can be checked, as one consistent picture: the logs, the checkpoints, the end."""
     with transaction.atomic(durable=True):
         rows.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", [])
-        yield itertools.chain(_logs(), _checkpoints())
+        yield _everything()
+
+
+def _everything() -> Iterator[Record]:
+    counts = Counter[str]()
+    for record in itertools.chain(_logs(), _checkpoints()):
+        counts[record["type"]] += 1
+        yield record
+    # Without it nobody could tell a whole export from the beginning of one.
+    yield {
+        "type": "end",
+        "confirmations": counts["confirmation"],
+        "checkpoints": counts["checkpoint"],
+    }
 
 
 def _logs() -> Iterator[Record]:

@@ -38,6 +38,9 @@ class Checked:
     """What held."""
 
     confirmations: int = 0
+    unsealed: int = 0
+    """Confirmations that are open, or have an event that no checkpoint vouches for yet."""
+
     events: int = 0
     checkpoints: int = 0
     gone: int = 0
@@ -58,7 +61,7 @@ def checkpoint_hash(*, before: bytes, seq: int, micros: int, seals: Iterable[tup
 
 
 def check(records: Iterable[Record]) -> Checked:
-    """Check records as `audit.records` and an export give them: the logs, then the checkpoints.
+    """Check records as `audit.records` and an export give them: the logs, the checkpoints, then the end.
 
     Raises:
         BrokenLog: Something was changed, left out or added, or is no record at all.
@@ -67,10 +70,16 @@ def check(records: Iterable[Record]) -> Checked:
     # Each seal stands with its log and with its checkpoint; what stands once alone is left over here.
     balance = 0
     before = b""
+    ended = False
     for number, record in enumerate(records, start=1):
+        if ended:
+            raise BrokenLog(f"record {number} stands after the end")
         try:
             if record["type"] == "confirmation":
                 balance ^= _check_confirmation(record, checked)
+            elif record["type"] == "end":
+                _check_end(record, checked)
+                ended = True
             else:
                 before = _check_checkpoint(record, checked, before=before)
                 for id_, count, head, kept in record["seals"]:
@@ -78,9 +87,23 @@ def check(records: Iterable[Record]) -> Checked:
                     checked.gone += not kept
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             raise BrokenLog(f"record {number} is not of the form of an export") from exc
+    if not ended:
+        raise BrokenLog("it was cut off: its last record, which counts the others, is missing")
     if balance:
         raise BrokenLog("the checkpoints do not seal the logs that are here: one was left out or put in")
     return checked
+
+
+def _check_end(record: Record, checked: Checked) -> None:
+    says, found = (
+        f"{confirmations} confirmations and {checkpoints} checkpoints"
+        for confirmations, checkpoints in (
+            (record["confirmations"], record["checkpoints"]),
+            (checked.confirmations, checked.checkpoints),
+        )
+    )
+    if says != found:
+        raise BrokenLog(f"it was cut off: it should hold {says}, and holds {found}")
 
 
 def _check_checkpoint(record: Record, checked: Checked, *, before: bytes) -> bytes:
@@ -115,6 +138,7 @@ def _check_confirmation(record: Record, checked: Checked) -> int:
         raise BrokenLog(f"{where}: it is not for the action that was asked for")
     checked.confirmations += 1
     checked.events += len(record["events"])
+    checked.unsealed += max((count for count, _, _ in record["seals"]), default=0) < record["event_count"]
     balance = 0
     for count, head, checkpoint in record["seals"]:
         if hashes[count].hex() != head:

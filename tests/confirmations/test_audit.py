@@ -61,7 +61,7 @@ def test_a_whole_log_is_said_to_hold_from_the_database_and_from_an_export(
     checked = check()
 
     assert checked == evidence.check(json.loads(line) for line in exported)
-    assert (checked.confirmations, checked.checkpoints, checked.gone) == (6, 3, 0)
+    assert (checked.confirmations, checked.unsealed, checked.checkpoints, checked.gone) == (6, 1, 3, 0)
     assert checked.events == Event.objects.count()
     assert all(line.isascii() for line in exported)
 
@@ -147,7 +147,7 @@ def test_a_log_that_was_rewritten_with_its_hashes_is_found_by_its_seal(
 @pytest.mark.parametrize(
     "edit",
     [
-        lambda lines: lines.pop(0),
+        lambda lines: (lines.pop(0), lines[-1].update(confirmations=5)),
         lambda lines: lines[0].update(seals=[]),
         lambda lines: next(line for line in lines if line["type"] == "checkpoint")["seals"][0].__setitem__(
             3, False
@@ -159,15 +159,51 @@ def test_a_record_left_out_of_an_export_is_found(
 ) -> None:
     with audit.records() as found:
         lines = list(found)
-    lines.sort(key=lambda line: (line["type"] == "checkpoint", line.get("status") == "approved"))
+    types = ["confirmation", "checkpoint", "end"]
+    lines.sort(key=lambda line: (types.index(line["type"]), line.get("status") == "approved"))
     edit(lines)
 
     with pytest.raises(BrokenLog, match="left out or put in"):
         evidence.check(lines)
 
 
+@pytest.mark.parametrize("kept", [range(0), range(1), range(6), range(8), range(9), range(1, 10)])
+def test_an_export_that_was_cut_off_is_refused(
+    history: dict[str, Confirmation], tmp_path: Path, kept: range
+) -> None:
+    with audit.records() as found:
+        lines = [json.dumps(record) for record in found]
+    # The one that is open comes first: no checkpoint would miss it.
+    lines.sort(key=lambda line: ('"end"' in line, '"checkpoint"' in line, '"status": "approved"' not in line))
+    assert len(lines) == 10
+    export = tmp_path / "export.jsonl"
+    export.write_text("".join(f"{lines[number]}\n" for number in kept))
+
+    with pytest.raises(CommandError, match="The log is broken: it was cut off"):
+        call_command("verify_audit", file=export)
+
+
+def test_nothing_may_follow_the_end_of_an_export(history: dict[str, Confirmation]) -> None:
+    with audit.records() as found:
+        lines = list(found)
+
+    with pytest.raises(BrokenLog, match="record 11 stands after the end"):
+        evidence.check([*lines, lines[0]])
+
+
 @pytest.mark.parametrize(
-    "line", ["null", "[]", "{}", '{"type":"confirmation"}', '{"type":"checkpoint","seals":[1]}', "{"]
+    "line",
+    [
+        '"\u00e4"',
+        "[" * 100_000,
+        '{"type":"end"}',
+        "null",
+        "[]",
+        "{}",
+        '{"type":"confirmation"}',
+        '{"type":"checkpoint","seals":[1]}',
+        "{",
+    ],
 )
 def test_what_is_no_record_is_refused_and_not_a_crash(tmp_path: Path, line: str) -> None:
     export = tmp_path / "export.jsonl"
@@ -187,12 +223,9 @@ def test_the_commands_export_and_check_and_say_what_holds(
     call_command("verify_audit", stdout=said)
     call_command("verify_audit", file=export, stdout=said)
 
-    first, second = said.getvalue().splitlines()
-    assert (
-        first
-        == second
-        == f"Every link holds: 6 confirmations, {Event.objects.count()} events, 3 checkpoints."
-    )
+    events = Event.objects.count()
+    holds = f"Every link holds: 6 confirmations (1 not sealed yet), {events} events, 3 checkpoints."
+    assert said.getvalue().splitlines() == [holds, holds]
     as_owner("UPDATE confirmations_event SET actor = 'user 1' WHERE kind = 'deny'")
     with pytest.raises(CommandError, match=r"The log is broken: confirmation .*: event 2"):
         call_command("verify_audit")

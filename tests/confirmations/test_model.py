@@ -209,7 +209,7 @@ class Ledger(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         audit.seal(limit=1_000)
-        evidence.check([*audit._logs(), *audit._checkpoints()])
+        evidence.check(audit._everything())
         transaction.set_rollback(True)
         self.example.__exit__(None, None, None)
 

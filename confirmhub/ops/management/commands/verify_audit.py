@@ -34,16 +34,17 @@ class Command(BaseCommand):
             raise CommandError(f"{file} cannot be read: {exc.strerror}.") from exc
         gone = f"; {checked.gone} sealed logs have left, past the time they are kept" if checked.gone else ""
         self.stdout.write(
-            f"Every link holds: {checked.confirmations} confirmations, {checked.events} events,"
+            f"Every link holds: {checked.confirmations} confirmations"
+            f" ({checked.unsealed} not sealed yet), {checked.events} events,"
             f" {checked.checkpoints} checkpoints{gone}."
         )
 
 
 def _lines(file: Path) -> Iterator[Record]:
-    with file.open(encoding="ascii") as lines:
+    with file.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                record = json.loads(line)
-            except ValueError as exc:
+                record = json.loads(line.decode("ascii"))
+            except (ValueError, RecursionError) as exc:
                 raise BrokenLog(f"line {number} of the export is not JSON") from exc
             yield record
