@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
+
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from confirmhub.confirmations.actions import MAX_BYTES, Action
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from tests.browser.conftest import OpenPage, Watch
+from tests.browser.looks import scrolls_sideways
 from tests.factories import AUDIENCE, decide, make_pending
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -60,10 +64,6 @@ def make_hostile(agent: Principal) -> Confirmation:
     )
 
 
-def no_sideways_scrolling(page: Page) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
 @pytest.mark.parametrize("width", [1280, 390, 320], ids=["desktop", "phone", "400-percent"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_hostile_request_stays_in_its_boxes(
@@ -78,7 +78,7 @@ def test_a_hostile_request_stays_in_its_boxes(
         color_scheme=scheme,
     )
 
-    no_sideways_scrolling(page)
+    assert not scrolls_sideways(page)
     assert page.locator(".sheet .v").evaluate_all(CUT) == []
     expect(page.locator("h1")).to_have_count(1)
     expect(page.locator("main img, main iframe, main a[href^='http']")).to_have_count(0)
@@ -115,6 +115,24 @@ def test_parts_of_a_path_keep_their_places(
     assert len(set(lefts)) == len(letters)
 
 
+def test_the_end_is_shown_with_its_zone_and_counted_down(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    confirmation = make_pending(agent)
+    page = open_page("/history", as_=alice)
+    page.clock.install()
+    page.goto(page.url.replace("/history", f"/confirm/{confirmation.id}"))
+    left = page.locator(".due b")
+    expect(left).to_have_text(re.compile(r"^(9 min \d+ s|10 min)$"))
+
+    page.clock.run_for(dt.timedelta(minutes=5).total_seconds() * 1000)
+
+    expect(left).to_have_text(re.compile(r"^(4 min \d+ s|5 min)$"))
+    until = page.locator(".due time")
+    expect(until).to_have_text(f"until {confirmation.decide_by:%Y-%m-%d %H:%M:%S} UTC")
+    expect(until).to_have_attribute("datetime", f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%S}+00:00")
+
+
 def test_arguments_as_large_as_they_may_be_are_shown_whole(
     open_page: OpenPage, alice: User, agent: Principal
 ) -> None:
@@ -124,7 +142,7 @@ def test_arguments_as_large_as_they_may_be_are_shown_whole(
 
     page = open_page(f"/confirm/{confirmation.id}", as_=alice, viewport={"width": 390, "height": 800})
 
-    no_sideways_scrolling(page)
+    assert not scrolls_sideways(page)
     assert page.locator("dd .v").all_inner_texts()[:10] == items
 
 
@@ -153,14 +171,14 @@ def test_every_page_is_quiet(
         page.goto(f"{home}{path}")
         expect(page.get_by_role("heading", level=1)).to_be_visible()
         if not path.startswith("/admin"):
-            no_sideways_scrolling(page)
+            assert not scrolls_sideways(page)
 
 
 def test_the_sign_in_page_is_quiet(open_page: OpenPage) -> None:
     page = open_page("/sign-in", viewport={"width": 320, "height": 600})
 
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
-    no_sideways_scrolling(page)
+    assert not scrolls_sideways(page)
 
 
 def test_no_page_can_be_framed(open_page: OpenPage, alice: User, pending_page: str, watch: Watch) -> None:
