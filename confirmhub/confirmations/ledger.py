@@ -194,17 +194,27 @@ def decide(
 
 @rows.refused_when_busy
 @transaction.atomic
-def cancel(*, confirmation_id: uuid.UUID, requester: Principal) -> None:
+def cancel(*, confirmation_id: uuid.UUID, requester: Principal, reason: str = "") -> None:
     """Take a question back that nobody has decided on. Joins a transaction.
+
+    `reason` is for the record, in words of ours.
 
     Raises:
         NotFound: No such confirmation, or not theirs.
+        InvalidAction: The reason is longer than 280 characters.
         ConfirmationError: It is no longer pending; the class says what it is.
     """
+    if len(reason) > MAX_REASON:
+        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
     moved = rows.of(confirmation_id, requester).filter(status=Status.PENDING, decide_by__gt=Now())
-    if moved.update(status=Status.CANCELLED, settled_at=Now()) != 1:
+    if moved.update(status=Status.CANCELLED, settled_at=Now(), settled_reason=reason) != 1:
         raise rows.refusal(rows.of(confirmation_id, requester), if_approved=errors.AlreadyDecided())
-    rows.log(confirmation_id, "cancelled", actor=rows.name(requester))
+    rows.log(
+        confirmation_id,
+        "cancelled",
+        actor=rows.name(requester),
+        **({"reason": reason} if reason else {}),
+    )
     rows.wake(confirmation_id)
 
 

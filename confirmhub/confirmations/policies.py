@@ -7,7 +7,6 @@ a rule changes nothing that was asked before.
 from __future__ import annotations
 
 import datetime as dt
-import re
 from dataclasses import dataclass
 
 from confirmhub.confirmations.states import Mode
@@ -52,5 +51,18 @@ BUILT_IN = Policy(
 
 
 def matches(*, pattern: str, name: str) -> bool:
-    """Whether a name fits a pattern in which `*` stands for any characters."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
+    """Whether a name fits a pattern in which `*` stands for any characters. Linear: it never goes back."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == pattern
+    *middle, last = rest
+    if not name.startswith(first):
+        return False
+    place = len(first)
+    for part in middle:
+        # The earliest place leaves the most for what follows.
+        found = name.find(part, place)
+        if found < 0:
+            return False
+        place = found + len(part)
+    return len(name) - len(last) >= place and name.endswith(last)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import uuid
+from collections import Counter
+from collections.abc import Iterable
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, rows, rules
-from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.models import Confirmation, Decision
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.states import Status
+from confirmhub.confirmations.states import OPEN, Status, Verdict
 
 # Walks one confirmation's log from its first line and takes every hash again.
 CHAIN = """
@@ -78,6 +80,20 @@ def list_recent_of(*, requester: Principal, limit: int) -> list[Confirmation]:
         requester_client_id=requester.client_id, requester_subject=requester.subject
     )
     return list(_timed(theirs).order_by("-requested_at", "id")[:limit])
+
+
+def list_open_of_client(*, client_id: str, subject: str | None = None) -> list[Confirmation]:
+    """What this program could still get or use, for this person or for all: questions and unspent approvals."""
+    theirs = Confirmation.objects.filter(requester_client_id=client_id, status__in=OPEN)
+    if subject is not None:
+        theirs = theirs.filter(requester_subject=subject)
+    return list(theirs.order_by("id"))
+
+
+def count_approvals(*, confirmations: Iterable[Confirmation]) -> Counter[uuid.UUID]:
+    """How many people have approved each of these so far. One query, however many they are."""
+    approvals = Decision.objects.filter(confirmation__in=list(confirmations), verdict=Verdict.APPROVE)
+    return Counter(approvals.values_list("confirmation_id", flat=True))
 
 
 def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:

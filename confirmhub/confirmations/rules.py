@@ -43,7 +43,7 @@ def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
     """Those who may be asked. For them requests take turns, so that the count of what waits holds.
 
     Raises:
-        PolicyDenies: There is nobody.
+        PolicyDenies: There is nobody, or there are fewer than approvals are needed.
         TooManyOpen: As much waits for them as the policy allows.
     """
     if policy.mode is Mode.ALLOW:
@@ -57,6 +57,9 @@ def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
     people = list(_approvers(policy, requester))
     if not people:
         raise errors.PolicyDenies("Nobody could decide on this: the approvers are unknown or deactivated.")
+    if len(people) < policy.approvals_needed:
+        # Nobody must be made to wait for a yes that cannot come.
+        raise errors.PolicyDenies("Fewer people could decide on this than have to approve it.")
     rows.refuse_too_many(waiting, most=policy.max_waiting, statuses=[Status.PENDING])
     return people
 

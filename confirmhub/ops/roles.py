@@ -63,6 +63,8 @@ def grant(*, owner_url: str, service: str) -> None:
         connection.execute(sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {}").format(to))
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
         # `confirmhub_retire` runs with its owner's rights, and is no one else's to call.
+        database = sql.Identifier(connection.info.dbname)
+        connection.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(database))
         retire = sql.SQL("FUNCTION confirmhub_retire(interval, integer)")
         connection.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(retire))
         connection.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(retire, to))

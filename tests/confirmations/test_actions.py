@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from confirmhub.confirmations import strict
 from confirmhub.confirmations.actions import (
     MAX_BYTES,
-    MAX_INTEGER,
     Action,
     Observation,
     canonical,
@@ -20,6 +21,7 @@ from confirmhub.confirmations.actions import (
     parse_arguments,
 )
 from confirmhub.confirmations.errors import InvalidAction
+from confirmhub.confirmations.strict import MAX_INTEGER
 from tests.factories import AUDIENCE, TRANSFER
 
 doubles = st.floats(allow_nan=False, allow_infinity=False).filter(
@@ -109,6 +111,22 @@ def test_any_bytes_are_parsed_or_refused(raw: bytes) -> None:
 def test_what_two_readers_could_read_differently_is_refused_and_told_apart(raw: bytes, says: str) -> None:
     with pytest.raises(InvalidAction, match=says):
         parse_arguments(raw=raw)
+
+
+@pytest.mark.parametrize(
+    "raw", [b'"' + b'\\"' * 16_000, b'{"a":' + b'"' * 32_000, b"[" * 32_000, b'"\\' * 10_000]
+)
+def test_hostile_bytes_take_no_longer_than_plain_ones(raw: bytes) -> None:
+    plain = b'{"a":"' + b"x" * len(raw) + b'"}'
+    began = time.perf_counter()
+    with pytest.raises(strict.NotStrict):
+        strict.parse(raw=raw, max_depth=64)
+    hostile = time.perf_counter() - began
+    began = time.perf_counter()
+    strict._depth(plain)
+
+    # Quadratic, these take thousands of times as long.
+    assert hostile < 0.2 + 100 * (time.perf_counter() - began)
 
 
 def test_the_limits_themselves_are_accepted() -> None:

@@ -88,6 +88,37 @@ def test_a_deadline_or_a_key_cannot_be_slipped_in(agent: Principal, alice: User)
         Confirmation.objects.filter(id=approved.id).update(redeem_by=approved.decide_by)
 
 
+def test_a_temporary_table_cannot_stand_in_for_the_decisions(agent: Principal) -> None:
+    pending = make_pending(agent)
+    approve = {"status": "approved", "settled_at": pending.requested_at, "redeem_by": pending.decide_by}
+
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "CREATE TEMP TABLE confirmations_decision AS SELECT id AS confirmation_id,"
+            " 'approve' AS verdict, view_digest FROM confirmations_confirmation"
+        )
+    with pytest.raises(IntegrityError, match="not enough approvals"):
+        Confirmation.objects.filter(id=pending.id).update(**approve)
+
+
+def test_the_head_of_a_log_moves_with_an_event_alone(agent: Principal) -> None:
+    pending = make_pending(agent)
+
+    with pytest.raises(IntegrityError, match="events are only ever added"):
+        Confirmation.objects.filter(id=pending.id).update(event_head=bytes(32))
+
+
+def test_nobody_says_when_something_was_asked(agent: Principal) -> None:
+    row = make_pending(agent)
+    asked, row.pk, row.status, row.event_count = row.requested_at, None, Status.PENDING, 0
+    row.digest, row.requested_at, row.event_head = bytes(32), asked - dt.timedelta(days=400), b""
+
+    row.save(force_insert=True)
+
+    row.refresh_from_db()
+    assert row.requested_at >= asked
+
+
 def test_no_row_begins_elsewhere_than_pending(agent: Principal) -> None:
     row = make_pending(agent)
     row.pk, row.status, row.settled_at = None, Status.DENIED, row.requested_at

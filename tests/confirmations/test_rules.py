@@ -53,6 +53,9 @@ def make_payer(payers: Group) -> Callable[[str], User]:
         ("payments.trans?er", False),
         ("payments.[a-z]*", False),
         ("ayments.*", False),
+        ("payments.*transfer*", True),
+        ("*payments.transfer*payments.transfer*", False),
+        ("payments.tr*ransfer", False),
         ("", False),
     ],
 )
@@ -183,6 +186,24 @@ def test_a_group_without_people_is_nobody_to_ask(agent: Principal, alice: User, 
 
     with pytest.raises(errors.PolicyDenies):
         make_pending(agent)
+
+
+def test_a_group_too_small_for_the_quorum_is_not_asked(
+    agent: Principal, alice: User, payers: Group, make_payer: Callable[[str], User]
+) -> None:
+    rule = make_rule(Mode.APPROVE, approver_group=payers, approvals_needed=2)
+    alice.groups.add(payers)
+    make_payer("carol")
+    dan = make_payer("dan")
+    dan.is_active = False
+    dan.save()
+
+    with pytest.raises(errors.PolicyDenies, match="Fewer people could decide"):
+        make_pending(agent)
+
+    assert not Confirmation.objects.exists()
+    Rule.objects.filter(pk=rule.pk).update(self_approval=True)
+    assert make_pending(agent).status == Status.PENDING
 
 
 @pytest.mark.parametrize(("ago", "fresh"), [(None, False), (11, False), (9, True)])

@@ -55,6 +55,7 @@ def as_service() -> Iterator[psycopg.Connection]:
         "DROP TRIGGER confirmations_guard ON confirmations_confirmation",
         "CREATE OR REPLACE FUNCTION confirmations_guard() RETURNS trigger LANGUAGE sql AS 'SELECT 1'",
         "CREATE TABLE mine (id int)",
+        "CREATE TEMP TABLE confirmations_decision (confirmation_id uuid, verdict text, view_digest bytea)",
         "SET session_replication_role = replica",
     ],
 )
@@ -67,6 +68,20 @@ def test_the_service_cannot_rewrite_history_or_lift_a_guard(
 
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         as_service.execute(statement)
+
+
+def test_the_service_cannot_let_go_of_what_no_checkpoint_sealed(
+    as_service: psycopg.Connection, agent: Principal
+) -> None:
+    old = make_pending(agent)
+    ledger.cancel(confirmation_id=old.id, requester=agent)
+    make_overdue(old, requested_at=old.requested_at - timedelta(days=8))
+    as_service.execute("UPDATE confirmations_confirmation SET sealed_events = event_count")
+
+    [retired] = as_service.execute("SELECT confirmhub_retire(interval '7 days', 10)").fetchone()
+
+    assert retired == 0
+    assert old.events.count() == 2
 
 
 def test_the_service_retires_what_is_old_through_the_one_function_for_it(

@@ -39,7 +39,9 @@ BEGIN
         RAISE EXCEPTION 'confirmation %: what was asked is fixed', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
-    IF NEW.event_count NOT IN (OLD.event_count, OLD.event_count + 1) THEN
+    IF NEW.event_count NOT IN (OLD.event_count, OLD.event_count + 1)
+        OR (NEW.event_count = OLD.event_count AND NEW.event_head <> OLD.event_head)
+    THEN
         RAISE EXCEPTION 'confirmation %: events are only ever added', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
@@ -62,7 +64,8 @@ BEGIN
         RAISE EXCEPTION 'confirmation %: no way from % to %', OLD.id, OLD.status, NEW.status
             USING ERRCODE = 'integrity_constraint_violation';
     ELSIF NEW.status = 'approved' AND NEW.mode <> 'allow' AND NEW.approvals_needed > (
-        SELECT count(*) FROM confirmations_decision
+        -- By its schema: a temporary table of the same name would be found first.
+        SELECT count(*) FROM public.confirmations_decision
         WHERE confirmation_id = NEW.id AND verdict = 'approve' AND view_digest = NEW.view_digest
     ) THEN
         RAISE EXCEPTION 'confirmation %: not enough approvals of what was asked', OLD.id
@@ -80,6 +83,7 @@ BEGIN
         RAISE EXCEPTION 'confirmation %: begins pending and without events', NEW.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
+    NEW.requested_at = statement_timestamp();  -- what is old is let go, so nobody says when it was
     RETURN NEW;
 END;
 $$;
@@ -121,9 +125,13 @@ BEGIN
         RAISE EXCEPTION 'what is younger than a day is kept' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     old := ARRAY(
-        SELECT id FROM confirmations_confirmation
+        SELECT id FROM confirmations_confirmation AS old_row
         WHERE status IN ('cancelled', 'denied', 'expired', 'redeemed', 'revoked')
-            AND requested_at < now() - older_than AND sealed_events = event_count
+            AND requested_at < now() - older_than
+            AND EXISTS (
+                SELECT FROM confirmations_seal AS seal
+                WHERE seal.confirmation_id = old_row.id
+                    AND (seal.event_count, seal.head) = (old_row.event_count, old_row.event_head))
             AND (status <> 'redeemed' OR id IN (SELECT confirmation_id FROM confirmations_outcome))
         ORDER BY requested_at LIMIT most FOR UPDATE SKIP LOCKED);
     PERFORM set_config('confirmhub.retiring', 'yes', true);
