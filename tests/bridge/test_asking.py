@@ -224,7 +224,7 @@ def test_the_first_round_asks_about_the_file_and_touches_nothing(url: str, token
     assert result["requestState"]
     assert dict(the_one().fact_items)["File"] == str(file)
     assert kinds_of_events(the_one()) == ["requested"]
-    assert file.stat() == before
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 @pytest.mark.parametrize("content", [{"confirmed": True}, {"confirmed": False}, {}])

@@ -212,14 +212,20 @@ def test_a_sealed_state_is_no_other_tools_state(url: str, token: str, file: Path
     assert file.exists()
 
 
-@pytest.mark.parametrize("method", ["prompts/get", "resources/read"])
-def test_a_sealed_state_is_no_other_methods_state(url: str, token: str, file: Path, method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "target"), [("prompts/get", {"name": "delete_file"}), ("resources/read", {"uri": "file:///x"})]
+)
+def test_a_sealed_state_is_no_other_methods_state(
+    url: str, token: str, file: Path, method: str, target: dict[str, str]
+) -> None:
     state, page = ask(url, token, file)
     decide_at(page)
     message = retry(file, state) | {"method": method}
-    message["params"]["uri"] = "file:///report.txt"
+    message["params"] |= target
 
-    assert "error" in post(url, message, token=token).json()
+    answer = post(url, message, token=token, headers={"mcp-name": next(iter(target.values()))})
+
+    assert answer.json()["error"] == BOUNDARY
     assert Confirmation.objects.get().status == Status.APPROVED
     assert file.exists()
 
