@@ -83,7 +83,7 @@ def list_recent_of(*, requester: Principal, limit: int) -> list[Confirmation]:
 
 
 def list_open_of_client(*, client_id: str, subject: str | None = None) -> list[Confirmation]:
-    """What this program could still get or use, for this person or for all: questions and unspent approvals."""
+    """The questions and unspent approvals of this program, for one person or for all whom it acts for."""
     theirs = Confirmation.objects.filter(requester_client_id=client_id, status__in=OPEN)
     if subject is not None:
         theirs = theirs.filter(requester_subject=subject)

@@ -12,6 +12,7 @@ from django.contrib import admin
 from oauth2_provider.forms import ApplicationForm
 
 from confirmhub import display
+from confirmhub.oauth import connections
 from confirmhub.oauth.clients import label
 from confirmhub.oauth.models import Client
 
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from django.db.models import Field, Model, QuerySet
     from django.forms import TypedChoiceField
     from django.http import HttpRequest
+
+
+BLOCKED = "The program was blocked by an operator."
+REMOVED = "The program was removed by an operator."
 
 
 class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
@@ -52,8 +57,26 @@ class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the
 
     @admin.action(description="Block the selected hosts; their tokens stop working")
     def block(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
+        ids = list(queryset.values_list("client_id", flat=True))
         blocked = queryset.update(blocked=True)
+        for client_id in ids:
+            connections.withdraw(client_id=client_id, reason=BLOCKED)
         self.message_user(request, f"{blocked} blocked.")
+
+    def save_model(self, request: HttpRequest, obj: Client, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
+        super().save_model(request, obj, form, change)
+        if obj.blocked:
+            connections.withdraw(client_id=obj.client_id, reason=BLOCKED)
+
+    def delete_model(self, request: HttpRequest, obj: Client) -> None:
+        super().delete_model(request, obj)
+        connections.withdraw(client_id=obj.client_id, reason=REMOVED)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
+        ids = list(queryset.values_list("client_id", flat=True))
+        super().delete_queryset(request, queryset)
+        for client_id in ids:
+            connections.withdraw(client_id=client_id, reason=REMOVED)
 
     def formfield_for_choice_field(
         self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any
@@ -86,6 +109,18 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in t
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         del request, obj
+        return False
+
+
+class UnusedAdmin(ReadOnlyAdmin):
+    """Of rows that there never are: nowhere in the index, and nothing to view."""
+
+    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        del request, obj
+        return False
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        del request
         return False
 
 

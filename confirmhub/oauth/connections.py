@@ -6,11 +6,14 @@ import logging
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from django.db import transaction
 
+from confirmhub.confirmations import errors, ledger, queries
+from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth.clients import ClientLabel, label
-from confirmhub.oauth.models import AccessToken, Code, RefreshToken
+from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 from confirmhub.oauth.scopes import SCOPES
 
 if TYPE_CHECKING:
@@ -57,7 +60,10 @@ def list_connections(*, user: User) -> list[Connection]:
 
 
 def disconnect(*, user: User, key: int) -> None:
-    """End everything that the program `key` may do for `user`, at once. None of theirs: nothing."""
+    """End everything that the program `key` may do for `user`, at once. None of theirs: nothing.
+
+    Its questions are taken back with it, and so are the approvals that it has not used.
+    """
     with transaction.atomic():
         mine = {"user": user, "application_id": key}
         Code.objects.filter(**mine).delete()
@@ -66,4 +72,32 @@ def disconnect(*, user: User, key: int) -> None:
         ):
             RefreshToken.revoke_family(family)
         AccessToken.objects.filter(**mine).delete()
+    # After the tokens are gone for certain: nothing here may keep them alive.
+    client = Client.objects.filter(pk=key).first()
+    if client is not None:
+        withdraw(client_id=client.client_id, subject=str(user.pk), reason="The program was disconnected.")
     log.info("User %s disconnected client %s", user.pk, key)
+
+
+def withdraw(*, client_id: str, reason: str, subject: str | None = None) -> None:
+    """Take back what a program has asked, for one person or for all, and the approvals that it has not used.
+
+    For a program that is shut out: nobody must be asked on its behalf, and nothing must wait for its return.
+    `reason` is for the record, in words of ours.
+    """
+    for row in queries.list_open_of_client(client_id=client_id, subject=subject):
+        requester = Principal(row.requester_client_id, row.requester_subject)
+        try:
+            _take_back(row.id, requester, reason)
+        except errors.Busy:
+            # Somebody is deciding on it now. The program cannot use what comes of it, and it expires.
+            log.warning("Confirmation %s of client %s stays open: it is busy", row.id, client_id)
+        except errors.ConfirmationError:
+            pass  # it was settled, spent or overdue by now
+
+
+def _take_back(confirmation_id: UUID, requester: Principal, reason: str) -> None:
+    try:
+        ledger.cancel(confirmation_id=confirmation_id, requester=requester, reason=reason)
+    except errors.AlreadyDecided:  # approved, so there is a yes to take back
+        ledger.revoke(confirmation_id=confirmation_id, revoker=requester, reason=reason)

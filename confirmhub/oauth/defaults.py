@@ -80,6 +80,6 @@ def provider(*, issuer: str, resource: str) -> dict[str, object]:
         "GRANT_ADMIN_CLASS": "confirmhub.oauth.admin.ReadOnlyAdmin",
         "ACCESS_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.ReadOnlyAdmin",
         "REFRESH_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.RefreshTokenAdmin",
-        "ID_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.ReadOnlyAdmin",
+        "ID_TOKEN_ADMIN_CLASS": "confirmhub.oauth.admin.UnusedAdmin",
         **{f"COMPLIANT_BCP_RFC9700_{gate}": True for gate in RFC_9700_GATES},
     }

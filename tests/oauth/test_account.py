@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client as Browser
 
+from confirmhub.confirmations import ledger
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth import bearer, connections
 from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 from confirmhub.oauth.tokens import digest
+from tests.factories import TRANSFER, decide, make_pending
 
 PAGE = "/account/hosts"
 
@@ -66,6 +71,81 @@ def test_a_key_that_is_none_is_refused(host: Any, key: str) -> None:
 def test_the_page_is_for_people_who_signed_in(db: None) -> None:
     assert Browser().get(PAGE).status_code == 302
     assert Browser().post(PAGE, {"key": "1"}).status_code == 302
+
+
+def kinds(confirmation: Confirmation) -> list[str]:
+    return list(confirmation.events.values_list("kind", flat=True))
+
+
+def asked_by(host: Any, user: User) -> tuple[Confirmation, Confirmation, Confirmation]:
+    """A question, an approval that was not used, and one that was; of this program for this person."""
+    agent = Principal(host.client_id, str(user.pk))
+    pending, approved, spent = (
+        make_pending(agent, action=replace(TRANSFER, name=name)) for name in ("a", "b", "c")
+    )
+    decide(approved, user)
+    decide(spent, user)
+    ledger.redeem(
+        confirmation_id=spent.id,
+        requester=agent,
+        action=replace(TRANSFER, name="c"),
+        redemption_key="1",
+    )
+    return pending, approved, spent
+
+
+def states(*confirmations: Confirmation) -> list[tuple[str, str]]:
+    for confirmation in confirmations:
+        confirmation.refresh_from_db()
+    return [(confirmation.status, confirmation.settled_reason) for confirmation in confirmations]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_disconnected_program_asked_is_taken_back(new_host: Any) -> None:
+    gone, kept = new_host(), new_host()
+    gone.sign_in()
+    mallory = User.objects.create_user("mallory")
+    mine, others = asked_by(gone, gone.user), asked_by(gone, mallory)
+    of_another_program = asked_by(kept, kept.user)
+
+    gone.browser.post(PAGE, {"key": Client.objects.get(client_id=gone.client_id).pk})
+
+    reason = "The program was disconnected."
+    assert states(*mine) == [("cancelled", reason), ("revoked", reason), ("redeemed", "")]
+    assert kinds(mine[0])[-1] == "cancelled"
+    assert reason in mine[0].events.get(kind="cancelled").detail
+    untouched = [("pending", ""), ("approved", ""), ("redeemed", "")]
+    assert states(*others) == states(*of_another_program) == untouched
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("way", ["action", "form", "delete", "delete-several"])
+def test_what_a_program_asked_is_taken_back_when_an_operator_shuts_it_out(
+    host: Any, operator: Browser, way: str
+) -> None:
+    client = Client.objects.get()
+    asked = asked_by(host, host.user)
+    change, every = f"/admin/oauth/client/{client.pk}/", "/admin/oauth/client/"
+    several = {"_selected_action": [client.pk], "post": "yes"}
+    fields = {
+        "client_id": client.client_id,
+        "name": client.name,
+        "redirect_uris": client.redirect_uris,
+        "client_type": client.client_type,
+        "authorization_grant_type": client.authorization_grant_type,
+        "blocked": "on",
+    }
+
+    answer = {
+        "action": lambda: operator.post(every, several | {"action": "block"}),
+        "form": lambda: operator.post(f"{change}change/", fields),
+        "delete": lambda: operator.post(f"{change}delete/", {"post": "yes"}),
+        "delete-several": lambda: operator.post(every, several | {"action": "delete_selected"}),
+    }[way]()
+
+    assert answer.status_code == 302
+    reason = f"The program was {'removed' if 'delete' in way else 'blocked'} by an operator."
+    assert states(*asked) == [("cancelled", reason), ("revoked", reason), ("redeemed", "")]
 
 
 @pytest.fixture
