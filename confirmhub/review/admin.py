@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections import Counter
 from typing import ClassVar
 
 from django.contrib import admin
@@ -24,7 +23,7 @@ from django.utils.html import format_html, format_html_join
 from confirmhub import display
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Decision, Event, Notice, Outcome
-from confirmhub.confirmations.states import Status, Verdict
+from confirmhub.confirmations.states import Status
 from confirmhub.oauth import clients
 from confirmhub.review.rules import RuleAdmin
 from confirmhub.review.sign_in import sign_in
@@ -125,7 +124,7 @@ class EventInline(Record):
 
     @admin.display(description="detail")
     def words(self, row: Event) -> str:
-        return display.text(row.detail)
+        return _pairs([(display.text(key), display.text(said)) for key, said in _said(row) if said])
 
     @admin.display(description="hash")
     def seal(self, row: Event) -> str:
@@ -156,8 +155,7 @@ class Queue(ChangeList):
         super().get_results(request)
         rows = list(self.result_list)
         hosts = {client: _host(client) for client in {row.requester_client_id for row in rows}}
-        approvals = Decision.objects.filter(confirmation__in=rows, verdict=Verdict.APPROVE)
-        approved = Counter(approvals.values_list("confirmation_id", flat=True))
+        approved = queries.count_approvals(confirmations=rows)
         for row in rows:
             row.host = hosts[row.requester_client_id]
             row.approved = approved[row.id]
@@ -291,6 +289,11 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     @admin.display(description="view digest")
     def view(self, row: Confirmation) -> str:
         return bytes(row.view_digest).hex()
+
+
+def _said(row: Event) -> list[tuple[str, str]]:
+    """The detail as the log's lines are written: one flat object of strings."""
+    return [(str(key), str(said)) for key, said in json.loads(row.detail).items()]
 
 
 def _host(client_id: str) -> str:

@@ -156,27 +156,100 @@ def test_many_rows_take_no_more_questions_than_few(
         operator.get(QUEUE)
 
 
-def test_rules_are_kept_by_who_may_and_checked_when_saved(operator: Client) -> None:
-    add = "/admin/confirmations/rule/add/"
-    root = signed_in(make_user("root", is_staff=True, is_superuser=True))
-    fields = {
-        "name": "four eyes",
-        "rank": "1",
-        "action_pattern": "payments.*",
-        "mode": "approve",
-        "approvals_needed": "2",
-        "decide_within": "00:10:00",
-        "redeem_within": "00:05:00",
-        "max_open": "50",
-        "max_waiting": "200",
-    }
+ADD_RULE = "/admin/confirmations/rule/add/"
+FOUR_EYES = {
+    "name": "four eyes",
+    "rank": "1",
+    "action_pattern": "payments.*",
+    "mode": "approve",
+    "approvals_needed": "2",
+    "decide_within": "00:10:00",
+    "redeem_within": "00:05:00",
+    "max_open": "50",
+    "max_waiting": "200",
+}
 
-    assert operator.get(add).status_code == 403
-    refused = root.post(add, fields)
-    assert "Name the group whose members approve." in refused.content.decode()
-    assert not Rule.objects.exists()
 
+@pytest.fixture
+def root(db: None) -> Client:
+    """A superuser."""
+    return signed_in(make_user("root", is_staff=True, is_superuser=True))
+
+
+@pytest.fixture
+def payers(alice: User, bob: User) -> Group:
+    """Two people who may decide."""
     group = Group.objects.create(name="payers")
-    assert root.post(add, fields | {"approver_group": str(group.pk)}).status_code == 302
+    group.user_set.add(alice, bob)
+    return group
+
+
+def test_rules_are_kept_by_who_may(operator: Client, root: Client, payers: Group) -> None:
+    assert operator.get(ADD_RULE).status_code == 403
+
+    assert root.post(ADD_RULE, FOUR_EYES | {"approver_group": str(payers.pk)}).status_code == 302
+
     assert Rule.objects.get().approvals_needed == 2
     assert "payments.*" in root.get("/admin/confirmations/rule/").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "says"),
+    [
+        ({"approver_group": ""}, "approver_group", "Name the group whose members approve."),
+        ({"approvals_needed": "3"}, "approvals_needed", "payers has fewer active members (2) than this"),
+        ({"approvals_needed": "0"}, "approvals_needed", "At least one approval is needed."),
+        ({"mode": "confirm"}, "approvals_needed", "Only the mode approve takes more than one approval."),
+        ({"decide_within": "00:00:00"}, "decide_within", "must be longer than nothing"),
+        ({"redeem_within": "-00:00:01"}, "redeem_within", "must be longer than nothing"),
+        ({"sign_in_within": "0"}, "sign_in_within", "must be longer than nothing"),
+        ({"max_open": "0"}, "max_open", "A limit of nothing is the mode deny."),
+        ({"max_waiting": "0"}, "max_waiting", "A limit of nothing is the mode deny."),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_said_at_its_field(
+    root: Client, payers: Group, changed: dict[str, str], field: str, says: str
+) -> None:
+    answer = root.post(ADD_RULE, FOUR_EYES | {"approver_group": str(payers.pk)} | changed)
+
+    errors = answer.context["adminform"].form.errors
+    assert list(errors) == [field]
+    assert says in errors[field][0]
+    assert not Rule.objects.exists()
+
+
+def test_a_quorum_counts_who_is_active(root: Client, payers: Group, bob: User) -> None:
+    bob.is_active = False
+    bob.save()
+
+    answer = root.post(ADD_RULE, FOUR_EYES | {"approver_group": str(payers.pk)})
+
+    assert "fewer active members (1)" in answer.content.decode()
+    assert not Rule.objects.exists()
+
+
+def test_the_log_is_shown_in_lines_and_not_as_json(operator: Client, denied: Confirmation) -> None:
+    html = operator.get(row(denied)).content.decode()
+
+    assert '<b>status</b> <bdi dir="ltr">denied</bdi>' in html
+    assert '<b>reason</b> <bdi dir="ltr">a⟨U+202E⟩b&lt;script&gt;</bdi>' in html
+    assert "{&quot;view_digest" not in html
+    assert "{&quot;digest" not in html
+
+
+def test_the_index_lists_what_an_operator_can_use(root: Client) -> None:
+    html = root.get("/admin/").content.decode()
+
+    assert "/admin/confirmations/rule/" in html
+    assert "/admin/axes/" not in html
+    assert "/admin/oauth/idtoken/" not in html
+    assert root.get("/admin/oauth/idtoken/").status_code == 403
+
+
+def test_the_way_back_and_out_is_as_on_every_page(root: Client) -> None:
+    html = root.get("/admin/").content.decode()
+
+    assert '<a href="/">Waiting</a>' in html
+    assert 'action="/sign-out"' in html
+    assert "Log out" not in html
+    assert "View site" not in html
