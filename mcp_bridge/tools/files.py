@@ -14,7 +14,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, BinaryIO, Literal
 
 from django.conf import settings
 from mcp.server.mcpserver.exceptions import ToolError
@@ -28,9 +28,10 @@ from mcp_bridge.registry import BridgeTool, hub_tool
 from mcp_bridge.threads import in_thread
 from mcp_bridge.tools import paths
 
-MAX_HASHED = (
-    256 * 2**20
-)  # bytes; of a larger file the time of the last change of any kind stands for the content
+# Of a larger file only its ends are hashed, and the time of its last change of any kind (ctime) stands
+# for what is between them.
+MAX_HASHED = 256 * 2**20  # bytes
+MAX_END = 64 * 2**20  # bytes
 MAX_LISTED = 200
 
 logger = logging.getLogger(__name__)
@@ -67,15 +68,23 @@ class _Seen:
     content: str
 
     @property
-    def fingerprint(self) -> str:
+    def lasting(self) -> str:
+        """What stays the same when the file is moved."""
         parts = (
             self.status.st_dev,
             self.status.st_ino,
             self.status.st_size,
             self.status.st_mtime_ns,
+            self.status.st_nlink,  # to delete the last name is another act than to delete one of two
             self.content,
         )
         return hashlib.sha256(repr(parts).encode("ascii")).hexdigest()
+
+    @property
+    def fingerprint(self) -> str:
+        if self.status.st_size <= MAX_HASHED:
+            return self.lasting
+        return f"{self.lasting}@{self.status.st_ctime_ns}"
 
 
 async def list_files(
@@ -118,18 +127,27 @@ def _entry(path: bytes, handle: int | None) -> Entry:
         shown=paths.shown(os.fsdecode(name)),
         kind=kinds.get(stat.S_IFMT(status.st_mode), "other") if status else "other",
         size=status.st_size if status and stat.S_ISREG(status.st_mode) else None,
-        changed_at=dt.datetime.fromtimestamp(status.st_mtime, dt.UTC) if status else None,
+        changed_at=_time(status) if status else None,
     )
+
+
+def _time(status: os.stat_result) -> dt.datetime | None:
+    """When the content was last changed. Anybody can set it, also to what no calendar holds: None."""
+    try:
+        return dt.datetime.fromtimestamp(status.st_mtime, dt.UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _observe(arguments: DeleteFile) -> Observation:
     path = paths.inside(paths.raw(arguments.path))
     with paths.opened(path.parent) as folder:
         seen = _look(folder, path.name, path)
+    changed_at = _time(seen.status)
     facts = [
         ("File", str(path)),
         ("Size", f"{seen.status.st_size} bytes"),
-        ("Last changed", f"{dt.datetime.fromtimestamp(seen.status.st_mtime, dt.UTC):%Y-%m-%d %H:%M:%S} UTC"),
+        ("Last changed", f"{changed_at:%Y-%m-%d %H:%M:%S} UTC" if changed_at else "unknown"),
         ("Content", seen.content),
     ]
     if seen.status.st_nlink > 1:
@@ -142,12 +160,17 @@ def _execute(receipt: Receipt, arguments: DeleteFile, seen: Observation) -> str:
     # A folder of our own, next to the file so that the rename stays on one file system, and closed to
     # others so that nobody touches what is in it. Its name says to whom it belongs if we die here.
     holding = f".confirmhub-{receipt.confirmation_id}"
+    lasting, _, touched = seen.fingerprint.partition("@")
     with paths.opened(path.parent) as folder:
         try:
+            # The rename changes this time itself, so that it is compared right before, not after it.
+            now = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
+            if touched and touched != str(now):
+                raise ToolError(f"{paths.shown(path)} was changed at the last moment. It was not deleted.")
             os.mkdir(holding, mode=0o700, dir_fd=folder)
             with paths.opened(path.parent / holding) as held:
                 os.rename(path.name, "file", src_dir_fd=folder, dst_dir_fd=held)
-                size = _delete(folder, held, path, fingerprint=seen.fingerprint)
+                size = _delete(folder, held, path, lasting=lasting)
         except OSError as exc:
             raise ToolError(f"{paths.shown(path)} was not deleted: {exc.strerror}.") from exc
         finally:
@@ -155,10 +178,10 @@ def _execute(receipt: Receipt, arguments: DeleteFile, seen: Observation) -> str:
     return f"Deleted {paths.shown(path)}, {size} bytes."
 
 
-def _delete(folder: int, held: int, path: PurePosixPath, *, fingerprint: str) -> int:
+def _delete(folder: int, held: int, path: PurePosixPath, *, lasting: str) -> int:
     try:
         found = _look(held, "file", path)
-        same = found.fingerprint == fingerprint
+        same = found.lasting == lasting
     except ToolError:
         same = False
     if same:
@@ -208,18 +231,31 @@ def _look(folder: int, name: str, path: PurePosixPath) -> _Seen:
             status = os.fstat(file.fileno())
             if not os.path.samestat(before, status):
                 raise ToolError(f"{paths.shown(path)} is being replaced right now.")
-            if status.st_size > MAX_HASHED:
-                return _Seen(status, f"too large to hash; last touched at {status.st_ctime_ns} ns")
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            content = _hashed(file, size=status.st_size)
             # As it was before and after the reading, or what was read is no one state of it.
             after = os.fstat(file.fileno())
             if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
                 raise ToolError(f"{paths.shown(path)} is being written to right now.")
-            return _Seen(after, f"SHA-256 {digest}")
+            return _Seen(after, content)
     except FileNotFoundError as exc:
         raise ToolError(f"{paths.shown(path)} does not exist.") from exc
     except OSError as exc:
         raise ToolError(f"{paths.shown(path)} cannot be read: {exc.strerror}.") from exc
+
+
+def _hashed(file: BinaryIO, *, size: int) -> str:
+    """What the content is, in words. Bounded, also where the file grows while it is read."""
+    whole = size <= MAX_HASHED
+    digest = hashlib.sha256()
+    for start, length in [(0, size)] if whole else [(0, MAX_END), (size - MAX_END, MAX_END)]:
+        file.seek(start)
+        left = length
+        while left and (chunk := file.read(min(left, 2**20))):
+            digest.update(chunk)
+            left -= len(chunk)
+    if whole:
+        return f"SHA-256 {digest.hexdigest()}"
+    return f"not hashed whole; SHA-256 of the first and last {MAX_END // 2**20} MiB {digest.hexdigest()}"
 
 
 DELETE_FILE: guard.Guarded[Any] = guard.Guarded(

@@ -37,7 +37,9 @@ def raw(path: str) -> bytes:
     Raises:
         ValueError: It is neither, is not spelled plainly, or is too long.
     """
-    found = unquote_to_bytes(path.removeprefix("file://")) if path.startswith("file://") else _encoded(path)
+    found = _encoded(path)
+    if found.startswith(b"file://"):
+        found = unquote_to_bytes(found.removeprefix(b"file://"))
     if not found.startswith(b"/"):
         raise ValueError("Give an absolute path, or a file:/// URI as list_files writes it.")
     # Each file has one spelling, so that a person reads the place that is meant.

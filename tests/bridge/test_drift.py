@@ -12,6 +12,7 @@ import pytest
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status
+from mcp_bridge.tools import files
 from tests.bridge.hosts import call_message, decide_at, post
 from tests.factories import kinds_of_events
 
@@ -73,7 +74,22 @@ def make_pipe(file: Path) -> None:
     os.mkfifo(file)
 
 
-CHANGES = [rewrite, replace, touch, Path.unlink, link_outside, link_inside, make_folder, make_pipe]
+def link_once_more(file: Path) -> None:
+    """The same file; but deleting this name of it no longer deletes its content."""
+    os.link(file, file.parents[1] / "second")
+
+
+CHANGES = [
+    rewrite,
+    replace,
+    touch,
+    link_once_more,
+    Path.unlink,
+    link_outside,
+    link_inside,
+    make_folder,
+    make_pipe,
+]
 
 
 def contents(folder: Path) -> dict[str, Any]:
@@ -126,6 +142,77 @@ def test_a_change_after_the_last_look_is_noticed_and_put_back(
 
     assert result["isError"]
     assert contents(file.parents[1]) == before
+    assert kinds_of_events(Confirmation.objects.get()) == ["requested", "approve", "redeemed", "failed"]
+
+
+def test_an_approval_to_take_one_of_two_names_is_no_approval_to_take_the_last(
+    url: str, token: str, file: Path
+) -> None:
+    other = file.with_name("second")
+    os.link(file, other)
+    page = ask(url, token, file)
+    decide_at(page)
+    other.unlink()
+
+    result = redeem(url, token, page)
+
+    assert "The target is not what it was when the question was asked." in result["content"][0]["text"]
+    assert file.exists()
+    assert Confirmation.objects.get().status == Status.REVOKED
+
+
+def rewrite_the_middle(file: Path) -> None:
+    """Where a large file is not hashed."""
+    before = file.stat()
+    with file.open("r+b") as opened:
+        opened.seek(before.st_size // 2)
+        opened.write(b"x")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.fixture
+def large(file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of 3 MiB, which is too large to hash whole."""
+    monkeypatch.setattr(files, "MAX_HASHED", 2 * 2**20)
+    monkeypatch.setattr(files, "MAX_END", 2**20)
+    os.truncate(file, 3 * 2**20)
+    return file
+
+
+LARGE_CHANGES = [rewrite_the_middle, touch, link_once_more]
+
+
+@pytest.mark.parametrize("change", LARGE_CHANGES)
+def test_a_large_file_that_changed_is_left_and_the_yes_is_taken_back(
+    url: str, token: str, large: Path, change: Callable[[Path], None]
+) -> None:
+    page = ask(url, token, large)
+    decide_at(page)
+    change(large)
+
+    assert redeem(url, token, page)["isError"]
+    assert large.stat().st_size == 3 * 2**20
+    assert Confirmation.objects.get().status == Status.REVOKED
+
+
+@pytest.mark.parametrize("change", LARGE_CHANGES)
+def test_a_large_file_that_changed_after_the_last_look_is_left(
+    url: str, token: str, large: Path, change: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = ask(url, token, large)
+    decide_at(page)
+    redeem_in_the_ledger = ledger.redeem
+
+    def then_change(**how: Any) -> Any:
+        receipt = redeem_in_the_ledger(**how)
+        change(large)
+        return receipt
+
+    monkeypatch.setattr(ledger, "redeem", then_change)
+    result = redeem(url, token, page)
+
+    assert "was changed at the last moment. It was not deleted." in result["content"][0]["text"]
+    assert large.stat().st_size == 3 * 2**20
     assert kinds_of_events(Confirmation.objects.get()) == ["requested", "approve", "redeemed", "failed"]
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +134,53 @@ def test_any_name_is_listed_shown_true_and_deleted(url: str, token: str, root: P
     assert list(root.iterdir()) == []
 
 
+def test_a_file_too_large_to_hash_whole_is_deleted_and_the_page_says_what_was_hashed(
+    url: str, token: str, file: Path
+) -> None:
+    os.truncate(file, 300 * 2**20)
+    asked = call(url, token, "delete_file", path=str(file))
+    decide_at(asked["structuredContent"]["page"])
+    content = dict(Confirmation.objects.get().fact_items)["Content"]
+    done = call(url, token, "delete_file", path=str(file))
+
+    assert text(done) == f"Deleted {file}, 314572800 bytes."
+    assert content.startswith("not hashed whole; SHA-256 of the first and last 64 MiB ")
+    assert not file.exists()
+
+
+@pytest.fixture
+def roomy(settings: Settings) -> Iterator[Path]:
+    """An open folder on a file system that keeps any time; that of the other tests may not."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        settings.FILE_ROOTS = [Path(folder)]
+        yield Path(folder)
+
+
+@pytest.mark.parametrize(
+    ("time", "shown"),
+    [
+        pytest.param(2**38, None, id="beyond-year-9999"),
+        pytest.param(2**62, None, id="beyond-the-stars"),
+        pytest.param(-(2**38), None, id="before-year-1"),
+        pytest.param(-1, "1969-12-31T23:59:59Z", id="before-1970"),
+    ],
+)
+def test_a_time_that_no_calendar_holds_is_unknown_and_hides_nothing_else(
+    url: str, token: str, roomy: Path, time: int, shown: str | None
+) -> None:
+    file = roomy / "b"
+    (roomy / "a").touch()
+    file.touch()
+    os.utime(file, ns=(time * 10**9, time * 10**9))
+
+    listing = call(url, token, "list_files", path=str(roomy))["structuredContent"]
+    call(url, token, "delete_file", path=str(file))
+
+    assert [entry["changed_at"] for entry in listing["entries"][1:]] == [shown]
+    fact = dict(Confirmation.objects.get().fact_items)["Last changed"]
+    assert fact == ("1969-12-31 23:59:59 UTC" if shown else "unknown")
+
+
 def test_two_spellings_of_one_file_are_one_question(url: str, token: str, file: Path) -> None:
     plain = call(url, token, "delete_file", path=str(file))
     as_uri = call(url, token, "delete_file", path=f"file://{file}".replace("report", "%72eport"))
@@ -153,10 +202,16 @@ def test_an_argument_that_the_tool_does_not_have_is_refused(url: str, token: str
     assert "Extra inputs are not permitted" in text(result)
 
 
-def test_half_a_surrogate_pair_is_refused(url: str, token: str, root: Path) -> None:
-    result = call(url, token, "delete_file", path=f"{root}/\udcff")
+@pytest.mark.parametrize("tool", ["list_files", "delete_file"])
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_half_a_surrogate_pair_is_refused_in_our_words(
+    url: str, token: str, root: Path, tool: str, prefix: str
+) -> None:
+    result = call(url, token, tool, path=f"{prefix}{root}/\udcff")
 
     assert result["isError"]
+    assert "Half a surrogate pair is no character" in text(result)
+    assert "codec" not in text(result)
     assert not Confirmation.objects.exists()
 
 
