@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime as dt
 import os
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+_NEW_KEY = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 
 def text(name: str, default: str | None = None) -> str:
@@ -18,7 +20,7 @@ def text(name: str, default: str | None = None) -> str:
     """
     value = os.environ.get(name) or default
     if value is None:
-        raise ImproperlyConfigured(f"{name} is required. Set it, or start with ./hub up, which does.")
+        raise ImproperlyConfigured(f"{name} is required: set it, or start with ./hub up, which does.")
     return value
 
 
@@ -32,7 +34,9 @@ def flag(name: str, *, default: bool) -> bool:
     if value is None:
         return default
     if value not in ("true", "false"):
-        raise ImproperlyConfigured(f"{name} must be 'true' or 'false', not {value!r}.")
+        raise ImproperlyConfigured(
+            f"{name} must be 'true' or 'false', not {value!r}: set one of them, or unset it."
+        )
     return value == "true"
 
 
@@ -44,7 +48,7 @@ def secret(name: str) -> str:
     """
     value = _secret_text(name)
     if len(value) < 32:
-        raise ImproperlyConfigured(f"{name} must have at least 32 characters.")
+        raise ImproperlyConfigured(f"{name} must have at least 32 characters: make one with {_NEW_KEY}")
     return value
 
 
@@ -56,9 +60,11 @@ def secrets(name: str) -> list[str]:
     """
     values = [line.strip() for line in _secret_text(name).splitlines() if line.strip()]
     if not values or min(map(len, values)) < 32:
-        raise ImproperlyConfigured(f"{name} must hold one key a line, each of at least 32 characters.")
+        raise ImproperlyConfigured(
+            f"{name} must hold one key a line, each of at least 32 characters: make one with {_NEW_KEY}"
+        )
     if len(set(values)) != len(values):
-        raise ImproperlyConfigured(f"{name} holds the same key twice.")
+        raise ImproperlyConfigured(f"{name} holds the same key twice: leave one of them out.")
     return values
 
 
@@ -74,12 +80,16 @@ def folders(name: str) -> list[Path]:
     paths = [Path(part) for part in os.environ.get(name, "").split(os.pathsep) if part]
     for path in paths:
         if not path.is_absolute():
-            raise ImproperlyConfigured(f"{name}: {str(path)!r} must be an absolute path.")
+            raise ImproperlyConfigured(
+                f"{name}: {str(path)!r} must be an absolute path: begin it with a slash."
+            )
         if not path.is_dir():
-            raise ImproperlyConfigured(f"{name}: {str(path)!r} is not a folder.")
+            raise ImproperlyConfigured(
+                f"{name}: {str(path)!r} is not a folder: make that folder, or name one that is there."
+            )
         if path.resolve(strict=True) != path:
             raise ImproperlyConfigured(
-                f"{name}: {str(path)!r} is reached through a link; name {str(path.resolve())!r}."
+                f"{name}: {str(path)!r} is reached through a link: name {str(path.resolve())!r} instead."
             )
     return paths
 
@@ -94,7 +104,9 @@ def days(name: str) -> dt.timedelta | None:
     if not value:
         return None
     if not (value.isascii() and value.isdigit() and int(value[:6]) > 0 and len(value) <= 6):
-        raise ImproperlyConfigured(f"{name} must be a whole number of days above 0, not {value!r}.")
+        raise ImproperlyConfigured(
+            f"{name} must be a whole number of days above 0, not {value!r}: set one, or unset it."
+        )
     return dt.timedelta(days=int(value))
 
 
@@ -106,8 +118,43 @@ def choice(name: str, values: tuple[str, ...]) -> str:
     """
     value = os.environ.get(name) or values[0]
     if value not in values:
-        raise ImproperlyConfigured(f"{name} must be one of {', '.join(values)}, not {value!r}.")
+        raise ImproperlyConfigured(
+            f"{name} must be one of {', '.join(values)}, not {value!r}: set one of them, or unset it."
+        )
     return value
+
+
+def port(name: str, default: int) -> int:
+    """Read a port.
+
+    Raises:
+        ImproperlyConfigured: It is not a number from 1 to 65535.
+    """
+    value = os.environ.get(name)
+    if not value:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) <= 5 and 0 < int(value) < 65536):
+        raise ImproperlyConfigured(
+            f"{name} must be a number from 1 to 65535, not {value!r}: set one, or unset it for {default}."
+        )
+    return int(value)
+
+
+def modules(name: str, default: str) -> list[str]:
+    """Read the names of Python modules, separated by commas.
+
+    Raises:
+        ImproperlyConfigured: One of them can be no module's name.
+    """
+    value = text(name, default)
+    found = [part.strip() for part in value.split(",")]
+    for module in found:
+        if not all(part.isidentifier() for part in module.split(".")):
+            raise ImproperlyConfigured(
+                f"{name} must be modules separated by commas, such as {default},my_tools, not {value!r}:"
+                f" correct {module!r}."
+            )
+    return found
 
 
 def origin(name: str, default: str) -> str:
@@ -117,17 +164,22 @@ def origin(name: str, default: str) -> str:
         ImproperlyConfigured: It is something else, or plain http to a host that is not this machine.
     """
     value = text(name, default)
-    parts = urlsplit(value)
+    parts = _split(value)
     if (
-        parts.scheme not in ("http", "https")
+        not parts
+        or parts.scheme not in ("http", "https")
         or not parts.hostname
         or value != f"{parts.scheme}://{parts.netloc}"
     ):
         raise ImproperlyConfigured(
-            f"{name} must be like https://confirm.example.org, without a path, not {value!r}."
+            f"{name} must be like https://confirm.example.org, without a path, not {value!r}:"
+            " set it to where people and hosts reach confirmhub."
         )
     if parts.scheme == "http" and parts.hostname not in ("localhost", "127.0.0.1", "::1"):
-        raise ImproperlyConfigured(f"{name} must be https: tokens and decisions travel over it.")
+        raise ImproperlyConfigured(
+            f"{name} must be https, not {value!r}, since tokens and decisions travel over it: put a proxy"
+            " with TLS before confirmhub, and name its address."
+        )
     return value
 
 
@@ -140,11 +192,13 @@ def database(name: str) -> dict[str, str]:
         ImproperlyConfigured: It is something else.
     """
     value = text(name)
-    parts = urlsplit(value)
-    query = dict(parse_qsl(parts.query))
+    parts = _split(value)
+    query = dict(parse_qsl(parts.query)) if parts else {}
     extra = set(query) - {"host", "sslmode", "sslrootcert"}
-    if parts.scheme not in ("postgres", "postgresql") or len(parts.path) < 2 or extra:
-        raise ImproperlyConfigured(f"{name} must be like postgresql://user:password@host:5432/name.")
+    if not parts or parts.scheme not in ("postgres", "postgresql") or len(parts.path) < 2 or extra:
+        raise ImproperlyConfigured(
+            f"{name} must be like postgresql://user:password@host:5432/name: correct it."
+        )
     return {
         "NAME": unquote(parts.path[1:]),
         "USER": unquote(parts.username or ""),
@@ -155,6 +209,15 @@ def database(name: str) -> dict[str, str]:
     }
 
 
+def _split(value: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(value)
+        _ = parts.port  # read now, since it is what may be no number
+    except ValueError:
+        return None
+    return parts
+
+
 def _secret_text(name: str) -> str:
     path = os.environ.get(f"{name}_FILE")
     if not path:
@@ -162,4 +225,6 @@ def _secret_text(name: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as exc:
-        raise ImproperlyConfigured(f"{name}_FILE: {path!r} cannot be read: {exc}.") from exc
+        raise ImproperlyConfigured(
+            f"{name}_FILE: {path!r} cannot be read ({exc}): name a file that this user can read."
+        ) from exc

@@ -178,7 +178,7 @@ REST_FRAMEWORK = {
 }
 
 # The guarded tools: modules that register themselves, and the folders that the file tools may touch.
-GUARDED_TOOLS = env.text("GUARDED_TOOLS", "mcp_bridge.tools.files").split(",")
+GUARDED_TOOLS = env.modules("GUARDED_TOOLS", "mcp_bridge.tools.files")
 FILE_ROOTS = env.folders("FILE_ROOTS")
 
 # How long finished confirmations are kept, in whole days; not set: for ever. Their seals stay in any case.
@@ -190,7 +190,7 @@ CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "memory://localhost")
 _mail_folder = env.text("EMAIL_FILE_PATH", "")
 _mail_server = {
     "host": env.text("EMAIL_HOST", "localhost"),
-    "port": int(env.text("EMAIL_PORT", "25")),
+    "port": env.port("EMAIL_PORT", 25),
     "username": env.text("EMAIL_HOST_USER", ""),
     "password": env.text("EMAIL_HOST_PASSWORD", ""),
     "use_tls": env.flag("EMAIL_USE_TLS", default=False),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import logging
 import os
 import re
@@ -25,9 +26,11 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CallToolResult
 
 from confirmhub import display
+from confirmhub.ops import state
 from confirmhub.ops.demo_host import Refused, connected
 from confirmhub.ops.demo_person import AtTheScreen, Person, played
 from confirmhub.ops.errors import CannotStart
+from confirmhub.ops.up import serving_at
 
 TEXT = "confirmhub demo. This file is deleted once you say so, and not before.\n"
 
@@ -37,7 +40,9 @@ def main() -> int:
     options = _parse()
     logging.disable()  # the SDK logs what is told here in its own words
     try:
-        asyncio.run(_demo(options.url.rstrip("/"), auto=options.auto))
+        url = options.url or (f"http://localhost:{options.port}" if options.port else _found())
+        call = _call_of(*options.call) if options.call else None
+        asyncio.run(_demo(url.rstrip("/"), auto=options.auto, call=call))
     except KeyboardInterrupt:
         say("\nStopped.")
         return 130
@@ -50,7 +55,7 @@ def main() -> int:
     return 0
 
 
-async def _demo(url: str, *, auto: bool) -> None:
+async def _demo(url: str, *, auto: bool, call: tuple[str, dict[str, Any]] | None) -> None:
     await _look_for(url)
     async with _person(auto=auto) as person:
 
@@ -67,21 +72,21 @@ async def _demo(url: str, *, auto: bool) -> None:
         async with connected(f"{url}/mcp", show_sign_in=show_sign_in, show_page=show_page) as client:
             tools = (await client.list_tools()).tools
             say(f"\n  Signed in. The server's tools: {', '.join(tool.name for tool in tools)}")
-            await _walk(client, url)
+            if call is None:
+                await _walk(client, url)
+            else:
+                step(2, f"Call {call[0]}({display.text(json.dumps(call[1], ensure_ascii=False))})")
+                _show(await _call(client, *call))
 
 
 async def _walk(client: Client, url: str) -> None:
     file = await _make_file(client)
     step(2, f"The agent calls delete_file({display.text(str(file))})")
-    result = await client.call_tool("delete_file", {"path": str(file)})
-    while (data := result.structured_content or {}).get("status") == "waiting_for_person":
-        say("  Still waiting; the page is there until the question expires ...")
-        again = {"confirmation_id": data["confirmation_id"]}
-        result = await client.call_tool("redeem_confirmation", again)
+    result = await _call(client, "delete_file", {"path": str(file)})
     _show(result)
     say(f"  The file is {'still there' if file.exists() else 'gone'}.")
 
-    confirmation_id = data.get("confirmation_id") or await _newest(client)
+    confirmation_id = (result.structured_content or {}).get("confirmation_id") or await _newest(client)
     file.write_text(TEXT, encoding="utf-8")
     step(3, "The file is put back, and the agent tries the same confirmation again")
     replay = await client.call_tool("redeem_confirmation", {"confirmation_id": confirmation_id})
@@ -93,6 +98,16 @@ async def _walk(client: Client, url: str) -> None:
     say(f"\n  The record: {url}/confirm/{confirmation_id}")
 
 
+async def _call(client: Client, name: str, arguments: dict[str, Any]) -> CallToolResult:
+    """Call a tool, and wait for as long as a person may take."""
+    result = await client.call_tool(name, arguments)
+    while (data := result.structured_content or {}).get("status") == "waiting_for_person":
+        say("  Still waiting; the page is there until the question expires ...")
+        again = {"confirmation_id": data["confirmation_id"]}
+        result = await client.call_tool("redeem_confirmation", again)
+    return result
+
+
 async def _look_for(url: str) -> None:
     """Find confirmhub at this address, under this name."""
     wanted = f"{url}/mcp"
@@ -101,7 +116,8 @@ async def _look_for(url: str) -> None:
             answer = await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             raise CannotStart(
-                f"nothing answers at {url}. Start it in another terminal with ./hub up, or give its --url"
+                f"nothing answers at {url}. Start it in another terminal with ./hub up,"
+                " or give its --port or --url"
             ) from exc
     try:
         resource = answer.json()["resource"]
@@ -201,10 +217,31 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
+def _found() -> str:
+    """Where the `up` of this machine's state folder serves, else where it would."""
+    return serving_at(state.locate()) or "http://localhost:8000"
+
+
+def _call_of(name: str, text: str) -> tuple[str, dict[str, Any]]:
+    try:
+        arguments = json.loads(text)
+    except (ValueError, RecursionError):
+        arguments = None
+    if not isinstance(arguments, dict):
+        raise CannotStart('--call needs a tool and its arguments as JSON, such as: list_files "{}"')
+    return name, arguments
+
+
 def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="./hub demo", description=(__doc__ or "").partition("\n")[0])
+    # Unabbreviated: the launcher, too, looks for --auto.
+    parser = argparse.ArgumentParser(
+        prog="./hub demo", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
+    )
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--url", help="where confirmhub is (where the ./hub up that is running says)")
+    where.add_argument("--port", help="the same, by its port on this machine")
     parser.add_argument(
-        "--url", default="http://localhost:8000", help="where confirmhub is (http://localhost:8000)"
+        "--call", nargs=2, metavar=("TOOL", "JSON"), help="call this tool instead, with these arguments"
     )
     parser.add_argument("--auto", action="store_true", help="play the person, too, in a headless browser")
     return parser.parse_args()

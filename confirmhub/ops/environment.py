@@ -56,7 +56,8 @@ def for_service(state: State, *, database_url: str, public_url: str) -> dict[str
     ):
         if not env.get(name):
             env.setdefault(f"{name}_FILE", str(state.secrets / file))
-    env.setdefault("PUBLIC_URL", public_url)
+    if not env.get("PUBLIC_URL"):
+        env["PUBLIC_URL"] = public_url
     env.setdefault("STATIC_ROOT", str(state.static))
     env.setdefault("FILE_ROOTS", str(state.demo_files))
     if not env.get("EMAIL_HOST"):

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from confirmhub.ops import environment, state
+from confirmhub.ops import checked, environment, state
 from confirmhub.ops.environment import ROOT
 from confirmhub.ops.errors import AlreadyRuns
 from confirmhub.ops.postgres import Cluster
@@ -22,13 +22,15 @@ def manage(arguments: Sequence[str]) -> int:
     """Run `manage.py` with `arguments` as the owner of the tables. Returns its exit status.
 
     Raises:
-        CannotStart: The data cannot be used.
+        CannotStart: The data cannot be used, or a setting is bad.
     """
     home = state.prepare(folder=state.locate())
     if given := environment.given_database():
+        _check(home, given.owner_url)
         return _run(home, given.owner_url, arguments, url=URL)
     cluster = Cluster(home.cluster, log=home.logs / "postgres.log")
     owner_url = environment.embedded_database(cluster).owner_url
+    _check(home, owner_url)
     deadline = time.monotonic() + WAIT
     while True:
         try:
@@ -45,6 +47,10 @@ def manage(arguments: Sequence[str]) -> int:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.2)
+
+
+def _check(home: state.State, owner_url: str) -> None:
+    checked.check(environment.for_service(home, database_url=owner_url, public_url=URL))
 
 
 def _run(home: state.State, owner_url: str, arguments: Sequence[str], *, url: str) -> int:

@@ -17,7 +17,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection, transaction
 
-from confirmhub.ops import roles
+from confirmhub.ops import misconfigured, roles
 from confirmhub.ops.screen import ADMINISTRATOR
 
 LOCK = 0x636F6E66  # "conf": so that two that start on one database migrate one after the other
@@ -27,7 +27,9 @@ def main() -> None:
     """Migrate, grant, collect the static files, and make the first administrator."""
     report_to = int(sys.argv[1])
     owner_url = os.environ["DATABASE_URL"]
-    django.setup()
+    with misconfigured.telling():
+        django.setup()
+        misconfigured.load_tools()
     # A migration may take longer than any request may.
     connection.settings_dict["OPTIONS"]["options"] = "-c lock_timeout=10s"
     with psycopg.connect(owner_url, autocommit=True) as guard:

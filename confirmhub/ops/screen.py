@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 
-from confirmhub.ops.state import State
+from confirmhub.ops.state import VARIABLE, State
 
 ADMINISTRATOR = "admin"
 
@@ -13,11 +14,13 @@ ADMINISTRATOR = "admin"
 def ready(*, url: str, password: str | None, state: State) -> str:
     """Return the screen. `password` is the administrator's, at the first start only."""
     mcp = f"{url}/mcp"
+    # In another terminal the variable is not set.
+    hub = f"{VARIABLE}={shlex.quote(str(state.folder))} ./hub" if os.environ.get(VARIABLE) else "./hub"
     vs_code = json.dumps({"name": "confirmhub", "type": "http", "url": mcp}, separators=(",", ":"))
     return f"""
 confirmhub is ready at {url}
 
-  Sign in       {sign_in(password)}
+  Sign in       {sign_in(password, hub=hub)}
 
   Connect your host
     Claude Code   claude mcp add --transport http confirmhub {mcp}
@@ -25,7 +28,7 @@ confirmhub is ready at {url}
     Codex         codex mcp add confirmhub --url {mcp} && codex mcp login confirmhub
     Inspector     npx @modelcontextprotocol/inspector --transport http --protocol-era auto --server-url {mcp}
 
-  See it work   ./hub demo
+  See it work   {hub} demo
   Data          {state.folder}
   Logs          {state.logs} (web, worker, beat, postgres, prepare)
   Mail          {state.mail} (written there until EMAIL_HOST is set)
@@ -33,11 +36,11 @@ confirmhub is ready at {url}
 """
 
 
-def sign_in(password: str | None) -> str:
+def sign_in(password: str | None, *, hub: str = "./hub") -> str:
     """Return how the administrator signs in."""
     if password is None:
         return (
             f"{ADMINISTRATOR}, with the password of the first start"
-            f" (a new one: ./hub manage changepassword {ADMINISTRATOR})"
+            f" (a new one: {hub} manage changepassword {ADMINISTRATOR})"
         )
     return f"{ADMINISTRATOR}   password {password}   (shown this once)"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 
-from confirmhub.ops import processes
+from confirmhub.ops import checked, processes
 from confirmhub.ops.environment import ROOT
 from confirmhub.ops.errors import CannotStart
 from confirmhub.ops.postgres import Cluster
@@ -54,8 +54,7 @@ class Child:
         self.started_at = time.monotonic()
 
     def last_words(self) -> str:
-        lines = self.log.read_text("utf-8", errors="replace").splitlines()
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it says nothing")
+        return checked.last_line(self.log.read_text("utf-8", errors="replace"))
 
 
 @dataclass
@@ -72,7 +71,7 @@ class Supervisor:
         """Start what is not running, and keep it running until `true()`.
 
         Raises:
-            CannotStart: A child keeps dying, or it takes longer than `within` seconds.
+            CannotStart: A setting is bad, a child keeps dying, or it takes longer than `within` seconds.
         """
         deadline = time.monotonic() + within
         while not true():
@@ -120,6 +119,8 @@ class Supervisor:
     def _buried(self, child: Child, code: int, now: float) -> None:
         child.deaths = 1 if now - child.started_at > SETTLED else child.deaths + 1
         child.process = None
+        if not self._ready and code == checked.MISCONFIGURED:
+            raise CannotStart(child.last_words())
         if not self._ready and child.deaths >= DEATHS_AT_START:
             raise CannotStart(
                 f"The {child.name} process does not start: {child.last_words()} (all of it: {child.log})."

@@ -12,12 +12,13 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import NoReturn
 
 import psycopg
 
-from confirmhub.ops import environment, prepared, processes, screen, state
+from confirmhub.ops import checked, environment, prepared, processes, screen, state
 from confirmhub.ops.environment import ROOT, Database
 from confirmhub.ops.errors import AlreadyRuns, CannotStart
 from confirmhub.ops.postgres import Cluster
@@ -36,7 +37,9 @@ def up(*, host: str, port: int) -> None:
         CannotStart: With what to do, in one line.
     """
     home = state.prepare(folder=state.locate())
-    with held(home, url=f"http://localhost:{port}"), listening(host=host, port=port) as sockets:
+    # By the name that it answers to, for the demo and for `manage`.
+    url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
+    with held(home, url=url), listening(host=host, port=port) as sockets:
         _put_aside_long_logs(home)
         with ending_by_signal():
             _serve(home, sockets, port=port)
@@ -52,6 +55,7 @@ def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:
     password: str | None = None
     shown = False
     try:
+        checked.check(environment.for_service(home, database_url=database.service_url, public_url=url))
         if cluster:
             cluster.start()
         else:
@@ -118,8 +122,9 @@ def _prepare(home: State, database: Database, *, public_url: str) -> str | None:
         finally:
             processes.stop(process, by=signal.SIGTERM, within=1)
     if code:
-        lines = log_path.read_text("utf-8", errors="replace").strip().splitlines()
-        last = lines[-1].strip() if lines else "it says nothing"
+        last = checked.last_line(log_path.read_text("utf-8", errors="replace"))
+        if code == checked.MISCONFIGURED:
+            raise CannotStart(last)
         raise CannotStart(f"The database could not be made ready: {last} (all of it: {log_path}).")
     password: str | None = json.loads(said)["password"]
     return password
@@ -150,6 +155,15 @@ def held(home: State, *, url: str) -> Iterator[None]:
             yield
         finally:
             lock.truncate(0)
+
+
+def serving_at(folder: Path) -> str | None:
+    """Return where the `up` on this folder serves, as far as it says; one that was killed still says so."""
+    try:
+        holder = (folder / "lock").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return holder.partition(",")[0] if holder.startswith("http") else None
 
 
 @contextlib.contextmanager

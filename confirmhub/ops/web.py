@@ -9,7 +9,10 @@ from __future__ import annotations
 import socket
 import sys
 
+import django
 import uvicorn
+
+from confirmhub.ops import misconfigured
 
 # What is still open after this many seconds is cut off; hosts that wait for an answer ask again.
 GRACE = 2
@@ -17,8 +20,12 @@ GRACE = 2
 
 def main() -> None:
     """Serve until told to stop."""
+    with misconfigured.telling():
+        django.setup()
+        misconfigured.load_tools()
+        from confirmhub.asgi import application  # noqa: PLC0415 - it loads the settings and the tools
     config = uvicorn.Config(
-        "confirmhub.asgi:application",
+        application,
         lifespan="on",
         ws="none",
         # The address that axes counts sign-ins by must not come from a header that anyone can send.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -49,6 +50,20 @@ def test_the_whole_walk_with_a_browser(url: str, root: Path, alice: User) -> Non
     assert list(root.iterdir()) == []
 
 
+def test_it_finds_the_running_service_and_calls_any_tool(
+    url: str, root: Path, file: Path, alice: User, tmp_path: Path
+) -> None:
+    (tmp_path / "lock").write_text(f"{url}, process 1\n")
+    arguments = json.dumps({"path": str(file)})
+
+    ran = run_demo("--auto", "--call", "delete_file", arguments, CONFIRMHUB_STATE=str(tmp_path))
+
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert f"Sign in to {url}/mcp" in ran.stdout
+    assert f"Answer: Deleted {file}" in ran.stdout
+    assert not file.exists()
+
+
 def test_a_wrong_password_is_one_line(url: str, root: Path, alice: User) -> None:
     ran = run_demo("--url", url, "--auto", CONFIRMHUB_DEMO_PASSWORD="wrong")
 
@@ -90,7 +105,26 @@ def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 
 def test_without_a_server_it_says_how_to_start_one(terminal: Terminal) -> None:
     assert "Start it in another terminal with ./hub up" in terminal.complaint("--url", "http://localhost:1")
+    assert "nothing answers at http://localhost:1." in terminal.complaint("--port", "1")
     assert "nothing answers at nonsense" in terminal.complaint("--url", "nonsense")
+
+
+@pytest.mark.parametrize("lock", [None, "", "./hub manage, process 1", "\udcff"])
+def test_where_nothing_runs_it_looks_where_it_would(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lock: str | None
+) -> None:
+    monkeypatch.setenv("CONFIRMHUB_STATE", str(tmp_path))
+    if lock is not None:
+        (tmp_path / "lock").write_bytes(lock.encode(errors="surrogateescape"))
+
+    assert demo._found() == "http://localhost:8000"
+
+
+@pytest.mark.parametrize("arguments", ["", "[]", "{", "null"])
+def test_arguments_that_are_no_object_are_one_line(terminal: Terminal, arguments: str) -> None:
+    said = terminal.complaint("--url", "http://localhost:1", "--call", "list_files", arguments)
+
+    assert "--call needs a tool and its arguments as JSON" in said
 
 
 def test_a_server_by_another_name_is_told(terminal: Terminal, application: str) -> None:

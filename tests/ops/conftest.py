@@ -24,8 +24,8 @@ def up(folder: Path) -> Iterator[Callable[..., Service]]:
     """Start `up` on a state folder of this test. What still runs afterwards is killed."""
     started: list[Service] = []
 
-    def start(*arguments: str, port: int | None = None) -> Service:
-        started.append(Service(folder / "state", *arguments, port=port))
+    def start(*arguments: str, port: int | None = None, settings: dict[str, str] | None = None) -> Service:
+        started.append(Service(folder / "state", *arguments, port=port, settings=settings))
         return started[-1]
 
     yield start

@@ -14,7 +14,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -31,6 +31,7 @@ class Service:
         port: int | None = None,
         command: Sequence[str | Path] = (sys.executable, "-m", "confirmhub.ops"),
         home: Path | None = None,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.state = state
         self.port = port or free_port()
@@ -39,7 +40,10 @@ class Service:
         self.process = subprocess.Popen(
             [*command, "up", "--port", str(self.port), *arguments],
             cwd=ROOT,
-            env=env | ({"HOME": str(home)} if home else {}) | {"CONFIRMHUB_STATE": str(state)},
+            env=env
+            | ({"HOME": str(home)} if home else {})
+            | {"CONFIRMHUB_STATE": str(state)}
+            | dict(settings or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

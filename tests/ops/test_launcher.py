@@ -131,6 +131,18 @@ def test_the_test_tools_hold_the_product(usual: Machine) -> None:
     assert usual.uv_calls() == ["venv", "pip"]
 
 
+def test_the_demo_does_without_the_test_tools_unless_a_browser_plays_the_person(usual: Machine) -> None:
+    ops = usual.checkout / "confirmhub" / "ops"
+    shutil.copy(ops / "__main__.py", ops / "demo.py")
+
+    assert usual.run("demo", "--port", "8470")[:2] == (0, f"ran {usual.checkout} --port 8470\n")
+    assert (usual.checkout / ".venv/hub/installed").read_text() == (
+        usual.checkout / "requirements.txt"
+    ).read_text()
+    usual.run("demo", "--auto")
+    assert usual.uv_calls() == ["venv", "pip", "pip"]
+
+
 def test_a_checkout_that_was_moved_makes_its_environment_anew(usual: Machine) -> None:
     usual.run("manage")
     moved = usual.checkout.rename(usual.checkout.with_name("elsewhere"))

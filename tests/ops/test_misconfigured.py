@@ -1,0 +1,116 @@
+"""A bad setting is one line that says what to do, before anything is started with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from confirmhub.ops.up import serving_at
+from tests.ops.service import ROOT, Service
+
+type Up = Callable[..., Service]
+
+BAD = {
+    "FILE_ROOTS": ("/nonexistent", "make that folder, or name one that is there"),
+    "PUBLIC_URL": ("http://example.org", "must be https"),
+    "RETAIN_DAYS": ("abc", "must be a whole number of days above 0"),
+    "EMAIL_PORT": ("smtp", "must be a number from 1 to 65535"),
+    "DATABASE_URL": ("postgresql://me@host:port/name", "must be like postgresql://"),
+    "GUARDED_TOOLS": ("my-tools", "must be modules separated by commas"),
+    "SECRET_KEY": ("short", "must have at least 32 characters"),
+    "BEHIND_TLS_PROXY": ("yes", "must be 'true' or 'false'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_setting_is_one_line_and_nothing_is_started(up: Up, folder: Path, name: str) -> None:
+    value, says = BAD[name]
+
+    service = up(settings={name: value})
+
+    assert service.wait_for_end() == 1
+    assert len(service.said) == 1, service.text
+    assert service.text.startswith(f"confirmhub: {name}")
+    assert says in service.text
+    assert "ImproperlyConfigured" not in service.text
+    assert not (folder / "state" / "pg").exists()
+
+
+def test_manage_says_it_too(folder: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "confirmhub.ops", "manage", "check"],
+        cwd=ROOT,
+        env={"CONFIRMHUB_STATE": str(folder / "state"), "PATH": os.environ["PATH"], "RETAIN_DAYS": "abc"},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+    assert (ran.returncode, ran.stderr.count("\n")) == (1, 1)
+    assert "RETAIN_DAYS must be a whole number of days" in ran.stderr
+
+
+def test_tools_that_do_not_load_are_one_line_at_the_first_start_and_at_the_next(up: Up, folder: Path) -> None:
+    (folder / "broken.py").write_text("BALANCE = 1 / 0\n")
+    settings = {"GUARDED_TOOLS": "broken", "PYTHONPATH": str(folder)}
+
+    first = up(settings=settings)
+    assert first.wait_for_end() == 1
+    started = up().wait_until_ready()
+    assert serving_at(folder / "state") == f"http://localhost:{started.port}"
+    started.process.terminate()
+    assert started.wait_for_end() == 0
+    assert serving_at(folder / "state") is None
+    second = up(settings=settings)
+    assert second.wait_for_end() == 1
+
+    # One line each: the first death is the last, since it would only die again.
+    for service in (first, second):
+        assert len(service.said) == 1, service.text
+        assert service.text == (
+            "confirmhub: GUARDED_TOOLS: broken does not load: division by zero"
+            f" ({folder}/broken.py, line 1): correct it, or leave it out.\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("source", "says"),
+    [
+        ("", "has no tools(): write one"),
+        ("def tools(:", "does not load: invalid syntax"),
+        ("import not_there", "does not load: No module named 'not_there'"),
+        ("def tools():\n    raise KeyError('scope')", "does not load: 'scope' ("),
+        (None, "there is no module mine: correct the name, install its package, or put its folder on"),
+    ],
+)
+def test_each_way_in_which_tools_do_not_load_has_its_advice(
+    tmp_path: Path, source: str | None, says: str
+) -> None:
+    if source is not None:
+        (tmp_path / "mine.py").write_text(source)
+    load = """
+import django
+from confirmhub.ops import misconfigured
+with misconfigured.telling():
+    django.setup()
+    misconfigured.load_tools()
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", load],
+        cwd=ROOT,
+        env=os.environ | {"GUARDED_TOOLS": "mine", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+
+    assert ran.returncode == os.EX_CONFIG
+    assert says in ran.stderr.splitlines()[-1]
+    assert "Traceback" in ran.stderr  # for the author, in the log
