@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from django.conf import settings
-from mcp.server.mcpserver import MCPServer, RequestStateSecurity
+from mcp.server.mcpserver import Context, MCPServer, RequestStateSecurity
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import CallToolResult, InputRequiredResult
 
+from confirmhub import display
 from mcp_bridge.registry import BridgeTool
 
 INSTRUCTIONS = """\
@@ -17,9 +21,36 @@ action, once. After a no, do not ask again for the same. For a dangerous action 
 request_confirmation first, redeem_confirmation right before you act, and report_outcome after it."""
 
 
+NAME = 100  # characters of a name that no tool has, in an answer
+
+
+class _ToolsAlone(MCPServer[dict[str, object]]):
+    """The SDK's server, with nothing to it but tools."""
+
+    def without(self, *methods: str) -> _ToolsAlone:
+        """Take methods away: they are not found then, and what they would offer is not declared.
+
+        Raises:
+            KeyError: The SDK serves no such method, so that taking it away would do nothing.
+        """
+        for method in methods:
+            # There is no public way, and a server that has no prompts logs the names that are asked for.
+            del self._lowlevel_server._request_handlers[method]  # noqa: SLF001
+        return self
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[dict[str, object], Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        if self._tool_manager.get_tool(name) is None:
+            raise ToolError(
+                f"There is no tool {display.short(name, NAME)}. See tools/list for those there are."
+            )
+        return await super().call_tool(name, arguments, context)
+
+
 def build(*, tools: Iterable[BridgeTool]) -> MCPServer[dict[str, object]]:
     """A server with these tools. Every process makes an equal one: none of them keeps state."""
-    return MCPServer(
+    return _ToolsAlone(
         name="confirmhub",
         title="confirmhub",
         instructions=INSTRUCTIONS,
@@ -32,4 +63,4 @@ def build(*, tools: Iterable[BridgeTool]) -> MCPServer[dict[str, object]]:
         ),
         # Nothing here is published, and a subscription would hold a connection for ever.
         subscriptions=False,
-    )
+    ).without("prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read")
