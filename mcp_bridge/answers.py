@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from django.conf import settings
@@ -10,9 +11,15 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel, Field
 
 from confirmhub import display
+from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.screen import check_value
+from confirmhub.confirmations.states import Mode
+from mcp_bridge.threads import in_thread
 
 FACT = 300  # characters of a fact; the page shows it whole
+CHECK = "The check value: eight hex digits that the page shows too, to compare."
+SLOW = " It is normal that a group takes longer than one call: end your turn, and come back to it later."
 
 
 class Answer(BaseModel):
@@ -22,7 +29,7 @@ class Answer(BaseModel):
     message: str = Field(description="What happened, or what to do next.")
     confirmation_id: uuid.UUID
     page: str = Field(description="Where the person reads and decides. It opens for them alone.")
-    check: str = Field(description="Eight characters that the page shows too, to compare.")
+    check: str = Field(description=CHECK)
     replayed: bool = Field(False, description="True: it was done before, and nothing was done now.")
 
 
@@ -32,27 +39,39 @@ def page(confirmation_id: uuid.UUID) -> str:
 
 
 def check(confirmation: Confirmation) -> str:
-    """The first eight hex digits of the view digest, for people to compare."""
-    return bytes(confirmation.view_digest).hex()[:8]
+    """The check value, for people to compare."""
+    return check_value(confirmation.view_digest)
 
 
-def readable_check(confirmation: Confirmation) -> str:
-    """The same as the page writes it, in two groups."""
-    return f"{check(confirmation)[:4]} {check(confirmation)[4:]}"
+async def approvals(confirmations: Collection[Confirmation]) -> Mapping[uuid.UUID, int]:
+    """How many people have approved each of these so far, as far as it takes several."""
+    of_groups = [row for row in confirmations if row.mode == Mode.APPROVE]
+    none = dict.fromkeys((row.id for row in confirmations), 0)
+    return none | (await in_thread(queries.count_approvals, confirmations=of_groups) if of_groups else {})
 
 
-def waiting(confirmation: Confirmation, *, again: str) -> CallToolResult:
-    """The answer while nobody has decided. `again` says what to call then."""
+def who_decides(confirmation: Confirmation, *, where: str, approved: int) -> str:
+    """Who decides, in words that end before the address of the page. `where` is "here" or "on"."""
+    if confirmation.mode == Mode.APPROVE:
+        needed = confirmation.approvals_needed
+        return f"People of a group decide ({approved} of {needed} have approved so far) {where}"
+    return f"The person you act for decides {where}"
+
+
+def waiting(confirmation: Confirmation, *, again: str, approved: int) -> CallToolResult:
+    """The answer while it is undecided. `again` says what to call then; `approved`, how many have so far."""
     facts = "".join(
         f"\n  {label}: {display.short(value, FACT)}"
         for label, value in confirmation.fact_items  # the labels are ours
     )
     message = (
-        f"Nothing has been done yet. The person you act for decides here:\n  {page(confirmation.id)}\n"
-        f"It shows the check value {readable_check(confirmation)}. Asked was: "
+        f"Nothing has been done yet. {who_decides(confirmation, where='here', approved=approved)}:\n"
+        f"  {page(confirmation.id)}\n"
+        f"It shows the check value {check(confirmation)}. Asked was: "
         f"{confirmation.question}{facts}\n"
         f"The confirmation_id is {confirmation.id}. It can be decided until "
-        f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%SZ}.\nWhen they have decided, {again}"
+        f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%SZ}."
+        f"{SLOW if confirmation.mode == Mode.APPROVE else ''}\nWhen they have decided, {again}"
     )
     return _answer(confirmation, status="waiting_for_person", message=message, replayed=False)
 

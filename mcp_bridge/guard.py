@@ -143,7 +143,7 @@ async def redeem(confirmation_id: uuid.UUID, guarded: Guarded[Any], ctx: Call) -
         raise errors.ActionDiffers  # the tool is another one since
     status = await rounds.hold(confirmation_id)
     if status is Status.PENDING:
-        return answers.waiting(confirmation, again=_again(guarded))
+        return await _waiting(guarded, confirmation)
     return await _finish(guarded, arguments, confirmation, ctx)
 
 
@@ -159,7 +159,7 @@ async def _call(
             return rounds.ask(confirmation)
         if is_new:
             # The person has not got the link yet, so there is nobody to wait for.
-            return answers.waiting(confirmation, again=_again(guarded))
+            return await _waiting(guarded, confirmation)
         number = rounds.LAST
     else:
         state = rounds.State.of(ctx.request_state)
@@ -180,8 +180,13 @@ async def _call(
         return await _finish(guarded, arguments, confirmation, ctx)
     if number >= rounds.LAST or not rounds.is_modern(ctx):
         # Before the client gives up with an error of its own.
-        return answers.waiting(confirmation, again=_again(guarded))
+        return await _waiting(guarded, confirmation)
     return rounds.once_more(confirmation, number=number + 1)
+
+
+async def _waiting(guarded: Guarded[Any], confirmation: Confirmation) -> CallToolResult:
+    approved = (await answers.approvals([confirmation]))[confirmation.id]
+    return answers.waiting(confirmation, again=_again(guarded), approved=approved)
 
 
 def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> tuple[Confirmation, bool]:

@@ -8,10 +8,16 @@ from importlib import import_module
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp_types import ToolAnnotations
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from confirmhub import display
+
+MOST = 10  # errors that are told of one call
+SHOWN = 200  # characters of what is wrong with one argument
 
 
 class _Exact(FuncMetadata):
@@ -22,6 +28,36 @@ class _Exact(FuncMetadata):
 
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
         return data
+
+
+class _Plain(Tool):
+    """The SDK's tool, whose refusals are their own text: without the tool's name, and in sentences."""
+
+    async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002 - the SDK's
+        try:
+            return await super().run(arguments, context, convert_result)
+        except UnexpectedToolError:
+            raise
+        except ToolError as exc:
+            if isinstance(exc.__cause__, ValidationError):
+                raise ToolError(_sentences(exc.__cause__, known=self.parameters["properties"])) from exc
+            raise ToolError(str(exc.__cause__)) from exc
+
+
+def _sentences(refused: ValidationError, *, known: Iterable[str]) -> str:
+    """What is wrong with the arguments, one sentence for each. What was sent is not ours, so it is shown."""
+    found = refused.errors(include_url=False, include_context=False, include_input=False)
+    said = []
+    for error in found[:MOST]:
+        where = display.short(".".join(map(str, error["loc"])), SHOWN)
+        what = display.short(error["msg"].removeprefix("Value error, ").rstrip("."), SHOWN)
+        if error["type"] == "extra_forbidden":
+            what = f"there is no such argument; there are {', '.join(known) or 'none'}"
+        elif error["type"] == "missing":
+            what = "this argument is missing"
+        said.append(f"{where}: {what}.")
+    more = f" And {len(found) - MOST} more." if len(found) > MOST else ""
+    return f"The arguments are refused, and nothing was done. {' '.join(said)}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +90,7 @@ def hub_tool(
     call: Callable[..., Awaitable[object]], *, title: str, scopes: Iterable[str], annotations: ToolAnnotations
 ) -> BridgeTool:
     """Make a tool of an async function, its signature and its docstring."""
-    tool = Tool.from_function(call, title=title, annotations=annotations)
+    tool = _Plain.from_function(call, title=title, annotations=annotations)
     tool.description = " ".join(tool.description.split())
     found = tool.fn_metadata
     return BridgeTool(_closed(tool, found.arg_model, output=found.output_model), frozenset(scopes))
@@ -72,7 +108,7 @@ def model_tool(
     annotations: ToolAnnotations,
 ) -> BridgeTool:
     """Make a tool of an async function that takes `ctx` and the fields of a model."""
-    tool = Tool(
+    tool = _Plain(
         fn=call,
         name=name,
         title=title,

@@ -14,7 +14,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from confirmhub.confirmations import waiting
 from confirmhub.confirmations.models import Confirmation
-from confirmhub.confirmations.states import Status
+from confirmhub.confirmations.states import Mode, Status
 from mcp_bridge import answers
 
 # Hosts are known to end a tool call after 60 s, and proxies an idle response; a third of that leaves
@@ -54,9 +54,10 @@ def can_open_pages(ctx: Context[Any, Any]) -> bool:
 
 def ask(confirmation: Confirmation) -> InputRequiredResult:
     """Have the host offer the page to the person. The link opens nothing: the page asks for a sign-in."""
+    by_a_group = confirmation.mode == Mode.APPROVE
     message = (
-        f"{confirmation.question} Read and decide on the page, which shows exactly what will be done "
-        f"and the check value {answers.readable_check(confirmation)}."
+        f"{confirmation.question} {'People of a group decide' if by_a_group else 'Read and decide'} on the "
+        f"page, which shows exactly what will be done and the check value {answers.check(confirmation)}."
     )
     question = ElicitRequestURLParams(message=message, url=answers.page(confirmation.id))
     return InputRequiredResult(

@@ -36,6 +36,12 @@ def view_digest(
     return hashlib.sha256(framed(VIEW_DOMAIN, action.digest, words.encode("ascii"))).digest()
 
 
+def check_value(view_digest: bytes | memoryview) -> str:
+    """The first 8 hex digits in two groups: what people compare, written alike wherever it stands."""
+    head = bytes(view_digest).hex()[:8]
+    return f"{head[:4]} {head[4:]}"
+
+
 def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Observation | None) -> None:
     """Refuse at creation what the page would have to cut: what cannot be shown whole cannot be approved.
 

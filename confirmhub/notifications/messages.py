@@ -17,6 +17,7 @@ from django.template.loader import render_to_string
 from confirmhub import display
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.outbox import LeasedNotice
+from confirmhub.confirmations.screen import check_value
 from confirmhub.oauth import clients
 
 LIMIT = 100  # characters of one shown value
@@ -49,23 +50,23 @@ class Message:
 def compose(*, notice: LeasedNotice, confirmation: Confirmation, recipient: User) -> Message:
     """Write the message of a notice."""
     heading = ASKED if notice.kind == "asked" else SETTLED[confirmation.effective_status]
-    digits = bytes(confirmation.view_digest).hex()[:8]
+    check = check_value(confirmation.view_digest)
     context = {
         "heading": heading,
         "asked": notice.kind == "asked",
-        "rows": _rows(confirmation, digits),
+        "rows": _rows(confirmation, check),
         "link": f"{settings.PUBLIC_URL}/confirm/{confirmation.id}",
         "recipient": display.short(recipient.get_username(), LIMIT),
     }
     return Message(
         id=f"<{confirmation.id}.{notice.id}@{urlsplit(settings.PUBLIC_URL).hostname}>",
-        subject=f"confirmhub: {heading} ({digits})",
+        subject=f"confirmhub: {heading} ({check})",
         text=render_to_string("notifications/notice.txt", context),
         html=render_to_string("notifications/notice.html", context),
     )
 
 
-def _rows(confirmation: Confirmation, digits: str) -> list[tuple[str, str]]:
+def _rows(confirmation: Confirmation, check: str) -> list[tuple[str, str]]:
     client = clients.describe(client_id=confirmation.requester_client_id)
     # The host alone: what a client calls itself is its own claim, and belongs where the page says so.
     host = display.short(client.host, LIMIT) + ("" if client.verified else " (not verified)")
@@ -75,7 +76,7 @@ def _rows(confirmation: Confirmation, digits: str) -> list[tuple[str, str]]:
         ("Action", display.short(confirmation.action, LIMIT)),
         ("Asked at", _time(confirmation.requested_at)),
         ("Decide by", _time(confirmation.decide_by)),
-        ("Check digits", digits),
+        ("Check value", check),
     ]
 
 

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+OURSELVES = "confirmhub:try"  # asks the rehearsal of the first page
+
+
 @dataclass(frozen=True, slots=True)
 class ClientLabel:
     """What a page may say about a client. `name` and `redirect` are the client's own words."""
@@ -29,6 +32,8 @@ class ClientLabel:
 
 def describe(*, client_id: str) -> ClientLabel:
     """The label of any client id, also of one that we do not know."""
+    if client_id == OURSELVES:
+        return ClientLabel(host="confirmhub itself", verified=True, name="", redirect="", since=None)
     known = client_id.isascii() and client_id.isprintable()
     client = Client.objects.filter(client_id=client_id).first() if known else None
     if client is None:

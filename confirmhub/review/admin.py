@@ -299,8 +299,9 @@ def _said(row: Event) -> list[tuple[str, str]]:
 def _host(client_id: str) -> str:
     label = clients.describe(client_id=client_id)
     # A client that we do not know is named by its id: for operators, "unknown" would hide who it was.
-    host = label.host if label.since else client_id
-    return display.short(f"{host} (verified)" if label.verified else host, SHORT)
+    host = label.host if label.since or label.verified else client_id
+    proved = label.verified and label.since
+    return display.short(f"{host} (verified)" if proved else host, SHORT)
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> str:

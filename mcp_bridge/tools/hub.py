@@ -18,7 +18,7 @@ from confirmhub.confirmations import ledger, queries
 from confirmhub.confirmations.actions import Action, Json, parse_arguments
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.receipts import Receipt
-from confirmhub.confirmations.states import Result, Status
+from confirmhub.confirmations.states import Mode, Result, Status
 from mcp_bridge import answers, guard, rounds
 from mcp_bridge.auth import caller
 from mcp_bridge.errors import as_tool_errors
@@ -59,7 +59,9 @@ class Found(BaseModel):
     action: str
     arguments: str = Field(description="The arguments as canonical JSON.")
     page: str = Field(description="Where the person decides.")
-    check: str = Field(description="Eight characters that the page shows too.")
+    check: str = Field(description=answers.CHECK)
+    approvals: int = Field(description="How many people have approved it so far, where a group decides.")
+    approvals_needed: int
     requested_at: dt.datetime
     decide_by: dt.datetime
     redeem_by: dt.datetime | None
@@ -68,7 +70,7 @@ class Found(BaseModel):
     next: str = Field(description="What to do now.")
 
     @classmethod
-    def of(cls, row: Confirmation) -> Found:
+    def of(cls, row: Confirmation, *, approved: int) -> Found:
         outcome = getattr(row, "outcome", None)
         return cls(
             confirmation_id=row.id,
@@ -77,12 +79,14 @@ class Found(BaseModel):
             arguments=row.arguments,
             page=answers.page(row.id),
             check=answers.check(row),
+            approvals=approved,
+            approvals_needed=row.approvals_needed,
             requested_at=row.requested_at,
             decide_by=row.decide_by,
             redeem_by=row.redeem_by,
             redeemed_at=row.redeemed_at,
             result=Result(outcome.result) if outcome else None,
-            next=_next(row),
+            next=_next(row, approved=approved),
         )
 
 
@@ -130,7 +134,7 @@ async def request_confirmation(
             summary=summary,
             idempotency_key=idempotency_key,
         )
-        return Found.of(await _mine(asked.id))
+        return await _found(await _mine(asked.id))
 
 
 async def get_confirmation(
@@ -145,7 +149,7 @@ async def get_confirmation(
         if wait_seconds and found.effective_status is Status.PENDING:
             await rounds.hold(confirmation_id, within=dt.timedelta(seconds=wait_seconds))
             found = await _mine(confirmation_id)
-        return Found.of(found)
+        return await _found(found)
 
 
 async def redeem_confirmation(
@@ -170,7 +174,7 @@ async def redeem_confirmation(
             raise ToolError("Give the action and the arguments that you are about to carry out.")
         about_to_do = _action(action, arguments)
         if await rounds.hold(confirmation_id) is Status.PENDING:
-            return _redeemed(found.id, "waiting_for_person", _next(found))
+            return _redeemed(found.id, "waiting_for_person", (await _found(found)).next)
         receipt = await in_thread(
             ledger.redeem,
             confirmation_id=confirmation_id,
@@ -217,7 +221,8 @@ async def list_confirmations(
     """List the confirmations that you asked for lately, with where each stands."""
     with as_tool_errors():
         found = await in_thread(queries.list_recent_of, requester=caller(), limit=limit)
-        return Listed(confirmations=[Found.of(row) for row in found])
+        approved = await answers.approvals(found)
+        return Listed(confirmations=[Found.of(row, approved=approved[row.id]) for row in found])
 
 
 def tools() -> list[BridgeTool]:
@@ -279,6 +284,10 @@ async def _mine(confirmation_id: uuid.UUID) -> Confirmation:
     return await in_thread(queries.get_for_requester, confirmation_id=confirmation_id, requester=caller())
 
 
+async def _found(row: Confirmation) -> Found:
+    return Found.of(row, approved=(await answers.approvals([row]))[row.id])
+
+
 def _of_guarded(result: CallToolResult) -> CallToolResult:
     answer = answers.Answer.model_validate(result.structured_content)
     return _redeemed(answer.confirmation_id, answer.status, answer.message, replayed=answer.replayed)
@@ -305,9 +314,9 @@ def _permission(receipt: Receipt) -> str:
 
 
 _NEXT = {
-    Status.PENDING: "Show the person {page} and wait with get_confirmation(wait_seconds=45).",
+    Status.PENDING: "{who} {page}. Show them the link and wait with get_confirmation(wait_seconds=45).",
     Status.APPROVED: "It was allowed. Call redeem_confirmation before it runs out at redeem_by.",
-    Status.REDEEMED: "It is spent. If you acted on it yourself, call report_outcome.",
+    Status.REDEEMED: "It is spent, with no outcome on record. If you acted on it, call report_outcome.",
     Status.DENIED: "The answer was no. Do not ask again for the same.",
     Status.REVOKED: "The yes was taken back.",
     Status.EXPIRED: "Time is up. Ask again if it is still wanted.",
@@ -315,9 +324,18 @@ _NEXT = {
 }
 
 
-def _next(row: Confirmation) -> str:
+def _next(row: Confirmation, *, approved: int) -> str:
     """What a model should do about a confirmation in this state."""
-    text = _NEXT[row.effective_status].format(page=answers.page(row.id))
+    status = row.effective_status
+    outcome = getattr(row, "outcome", None)
+    if outcome:
+        return f"It is spent, and the outcome is on record: {outcome.result}. Nothing is left to do."
+    if status is Status.REDEEMED and guard.find(row.action):
+        return "The server is doing it, or was cut off. Do not assume either; look again."
+    who = answers.who_decides(row, where="on", approved=approved)
+    text = _NEXT[status].format(page=answers.page(row.id), who=who)
+    if status is Status.PENDING and row.mode == Mode.APPROVE:
+        text += answers.SLOW
     if not row.settled_reason:
         return text
     return f"{text} The reason given, word for word: {display.short(row.settled_reason, 280)}"

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
-from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.states import Status, Verdict
 from tests.bridge.hosts import call_message, decide_at, make_token, post
-from tests.factories import kinds_of_events
+from tests.factories import decide, kinds_of_events, make_user
 
 PAY = {"action": "payments.transfer", "arguments": {"to": "DE89370400440532013000", "cents": 1250}}
 
@@ -32,7 +33,7 @@ class Agent:
     def refused(self, tool: str, **arguments: Any) -> str:
         answer = post(self.url, call_message(tool, arguments), token=self.token).json()["result"]
         assert answer["isError"], answer
-        return str(answer["content"][0]["text"]).removeprefix(f"Error executing tool {tool}: ")
+        return str(answer["content"][0]["text"])
 
 
 @pytest.fixture
@@ -214,7 +215,11 @@ def test_the_name_of_a_tool_here_cannot_be_asked_for(agent_of_alice: Agent) -> N
         pytest.param({"arguments": "[]"}, "object", id="list-in-a-string"),
         pytest.param({"arguments": {"text": "x" * 5000}}, "could not be shown whole", id="too-long-to-show"),
         pytest.param({"summary": "x" * 1001}, "1000", id="summary"),
-        pytest.param({"urgent": True}, "Extra inputs are not permitted", id="unknown-argument"),
+        pytest.param(
+            {"urgent": True},
+            "urgent: there is no such argument; there are action, arguments, summary,",
+            id="unknown-argument",
+        ),
         pytest.param({"idempotency_key": "a b"}, "String should match pattern", id="key"),
     ],
 )
@@ -236,3 +241,48 @@ def test_a_text_with_half_a_surrogate_pair_is_asked_and_shown(agent_of_alice: Ag
     asked = agent_of_alice("request_confirmation", **PAY | {"arguments": {"name": "a\udcff"}})
 
     assert asked["arguments"] == '{"name":"a\\udcff"}'
+
+
+def test_what_is_wrong_with_the_arguments_is_said_in_sentences(agent_of_alice: Agent) -> None:
+    refusal = agent_of_alice.refused("redeem_confirmation", confirmation_id="c\u202e1", x="y")
+
+    assert refusal.startswith(
+        "The arguments are refused, and nothing was done. confirmation_id: Input should"
+    )
+    assert " x: there is no such argument; there are confirmation_id, action, arguments" in refusal
+    for noise in ("pydantic", "http", "\n", "\u202e", "redeem_confirmation"):
+        assert noise not in refusal
+    assert "action: this argument is missing." in agent_of_alice.refused("request_confirmation", arguments={})
+
+
+def test_what_the_server_did_needs_no_report(agent_of_alice: Agent, file: Path) -> None:
+    asked = agent_of_alice("delete_file", path=str(file))
+    decide_at(asked["page"])
+    agent_of_alice("delete_file", path=str(file))
+
+    [listed] = agent_of_alice("list_confirmations")["confirmations"]
+
+    assert listed["next"] == ("It is spent, and the outcome is on record: succeeded. Nothing is left to do.")
+
+
+def test_a_group_is_named_as_who_decides_with_how_many_have(
+    impatient: None, agent_of_alice: Agent, bob: User, file: Path
+) -> None:
+    carol, payers = make_user("carol"), Group.objects.create(name="payers")
+    payers.user_set.add(bob, carol)
+    Rule.objects.create(name="both", rank=1, mode="approve", approver_group=payers, approvals_needed=2)
+    asked = agent_of_alice("request_confirmation", **PAY)
+    guarded = agent_of_alice("delete_file", path=str(file))
+    for confirmation in Confirmation.objects.all():
+        decide(confirmation, bob)
+
+    found = agent_of_alice("get_confirmation", confirmation_id=asked["confirmation_id"])
+    waiting = agent_of_alice("redeem_confirmation", confirmation_id=asked["confirmation_id"], **PAY)
+    again = agent_of_alice("delete_file", path=str(file))
+
+    assert (asked["approvals"], found["approvals"], found["approvals_needed"]) == (0, 1, 2)
+    assert "People of a group decide (0 of 2 have approved so far) here:" in guarded["message"]
+    for said in (found["next"], waiting["message"], again["message"]):
+        assert "People of a group decide (1 of 2 have approved so far)" in said
+        assert "It is normal that a group takes longer than one call" in said
+        assert "The person you act for" not in said

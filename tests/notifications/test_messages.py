@@ -17,8 +17,10 @@ pytestmark = pytest.mark.django_db
 LIE = "All is well.\r\nBcc: everyone@example.net\r\n\r\nhttps://evil.example/approve"
 
 
-def ask(subject: User, *, arguments: dict[str, str], summary: str = "") -> Confirmation:
-    requester = Principal(client_id="agent-1", subject=str(subject.pk))
+def ask(
+    subject: User, *, arguments: dict[str, str], summary: str = "", client_id: str = "agent-1"
+) -> Confirmation:
+    requester = Principal(client_id=client_id, subject=str(subject.pk))
     action = Action(audience="http://localhost:8000/mcp", name="delete_file", arguments={**arguments})
     asked = ledger.request(requester=requester, action=action, summary=summary)
     return queries.get_for_requester(confirmation_id=asked.id, requester=requester)
@@ -67,13 +69,22 @@ def test_what_the_agent_wrote_is_in_no_part_of_a_message(alice: User) -> None:
         assert "hunter2" not in part
 
 
-def test_a_subject_is_our_words_and_the_check_digits(alice: User) -> None:
+def test_a_subject_is_our_words_and_the_check_value(alice: User) -> None:
     confirmation = ask(alice, arguments={"path": LIE}, summary=LIE)
 
     message = compose(confirmation, to=alice)
 
-    digits = bytes(confirmation.view_digest).hex()[:8]
-    assert message.subject == f"confirmhub: A confirmation waits for your decision ({digits})"
+    head = bytes(confirmation.view_digest).hex()
+    check = f"{head[:4]} {head[4:8]}"
+    assert message.subject == f"confirmhub: A confirmation waits for your decision ({check})"
+    assert f"Check value: {check}" in message.text.splitlines()
+    assert check in message.html
+
+
+def test_a_rehearsal_is_asked_by_ourselves(alice: User) -> None:
+    message = compose(ask(alice, arguments={}, client_id="confirmhub:try"), to=alice)
+
+    assert "Who asks: confirmhub itself" in message.text.splitlines()
 
 
 def test_a_hostile_name_is_shown_as_on_every_page(bob: User) -> None:
