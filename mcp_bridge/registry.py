@@ -39,9 +39,11 @@ class _Plain(Tool):
         except UnexpectedToolError:
             raise
         except ToolError as exc:
-            if isinstance(exc.__cause__, ValidationError):
-                raise ToolError(_sentences(exc.__cause__, known=self.parameters["properties"])) from exc
-            raise ToolError(str(exc.__cause__)) from exc
+            # With the same cause: by it the SDK decides what may be logged of a refusal.
+            cause = exc.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(_sentences(cause, known=self.parameters["properties"])) from cause
+            raise ToolError(str(cause)) from cause
 
 
 def _sentences(refused: ValidationError, *, known: Iterable[str]) -> str:
