@@ -138,9 +138,13 @@ class Confirmation(models.Model):
                 fields=["id"],
                 condition=Q(status__in=sorted(FINAL), sealed_events__lt=F("event_count")),
             ),
-            # audit.retire
+            # audit.retire, queries.list_for_operator
+            models.Index(name="confirmation_by_time", fields=["requested_at"]),
+            # queries.list_settled_for
             models.Index(
-                name="confirmation_old", fields=["requested_at"], condition=Q(status__in=sorted(FINAL))
+                name="confirmation_newest_of_group",
+                fields=["approver_group", "-requested_at"],
+                condition=Q(approver_group__isnull=False),
             ),
             # rules.waiting_for, rules.approvers_with_room
             models.Index(

@@ -102,6 +102,14 @@ def may_see(*, approver: User) -> QuerySet[Confirmation]:
     return _while_active(approver).filter(_own(approver) | _asked_of(approver))
 
 
+def parts_to_see(*, approver: User) -> list[QuerySet[Confirmation]]:
+    """What `may_see` finds, in parts that share no row; an index finds the newest of each part alone."""
+    seen = _while_active(approver)
+    groups = approver.groups.values_list("pk", flat=True)
+    of_groups = [seen.filter(~_own(approver), mode=Mode.APPROVE, approver_group=group) for group in groups]
+    return [seen.filter(_own(approver)), *of_groups]
+
+
 def waiting_for(*, approver: User) -> QuerySet[Confirmation]:
     """What this person may decide on and has not."""
     return _while_active(approver).filter(_asked_of(approver)).exclude(decisions__approver=approver)

@@ -410,21 +410,14 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="confirmation",
+            index=models.Index(fields=["requested_at"], name="confirmation_by_time"),
+        ),
+        migrations.AddIndex(
+            model_name="confirmation",
             index=models.Index(
-                condition=models.Q(
-                    (
-                        "status__in",
-                        [
-                            confirmhub.confirmations.states.Status["CANCELLED"],
-                            confirmhub.confirmations.states.Status["DENIED"],
-                            confirmhub.confirmations.states.Status["EXPIRED"],
-                            confirmhub.confirmations.states.Status["REDEEMED"],
-                            confirmhub.confirmations.states.Status["REVOKED"],
-                        ],
-                    )
-                ),
-                fields=["requested_at"],
-                name="confirmation_old",
+                condition=models.Q(("approver_group__isnull", False)),
+                fields=["approver_group", "-requested_at"],
+                name="confirmation_newest_of_group",
             ),
         ),
         migrations.AddIndex(
