@@ -22,7 +22,7 @@ from django.db import Error as DatabaseError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from confirmhub import display
 from confirmhub.confirmations import errors, ledger, queries
@@ -65,6 +65,9 @@ class Guarded[Arguments: BaseModel]:
 
     observe: Callable[[Arguments], Observation]
     execute: Callable[[Receipt, Arguments, Observation], str]
+    unfinished: Callable[[uuid.UUID, Arguments], str] = field(default=lambda *_: "")
+    """Where to look, in a sentence, when `execute` was cut off for the confirmation of this id."""
+
     open_world: bool = field(default=False)
 
     @cached_property
@@ -306,6 +309,20 @@ def _replay(receipt: Receipt) -> str:
     if receipt.result is Result.FAILED:
         raise ToolError(f"This was tried before, and was not tried again. It failed: {receipt.detail}")
     raise ToolError("It is being done, or was cut off. Do not assume either; look with get_confirmation.")
+
+
+def unfinished(confirmation: Confirmation, guarded: Guarded[Any]) -> str:
+    """What to say of one that was redeemed here and has no outcome: what is known, and who can find out."""
+    try:
+        arguments = guarded.arguments.model_validate(json.loads(confirmation.arguments))
+        where = guarded.unfinished(confirmation.id, arguments)
+    except ValidationError:
+        where = ""  # the tool is another one since
+    return (
+        "The server began to do it and has recorded no outcome: it is still at it, or was cut off, so it is "
+        f"unknown whether it was done. {where}{where and ' '}A person has to look. Do not assume either, and "
+        "report no outcome: you did not act."
+    )
 
 
 def _recorded(outcome: Any) -> str:

@@ -12,6 +12,7 @@ import hashlib
 import logging
 import os
 import stat
+import uuid
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Annotated, Any, BinaryIO, Literal
@@ -26,7 +27,7 @@ from confirmhub.confirmations.receipts import Receipt
 from mcp_bridge import guard
 from mcp_bridge.registry import BridgeTool, hub_tool
 from mcp_bridge.threads import in_thread
-from mcp_bridge.tools import paths
+from mcp_bridge.tools import holding, paths
 
 # Of a larger file only its ends are hashed, and the time of its last change of any kind (ctime) stands
 # for what is between them.
@@ -35,6 +36,9 @@ MAX_END = 64 * 2**20  # bytes
 MAX_LISTED = 200
 
 logger = logging.getLogger(__name__)
+
+
+type Kind = Literal["file", "folder", "link", "other"]
 
 
 class DeleteFile(BaseModel):
@@ -48,9 +52,10 @@ class Entry(BaseModel):
 
     path: str = Field(description="Pass this to other tools exactly as it is.")
     shown: str = Field(description="The name for people: one line, with invisible characters made visible.")
-    kind: Literal["file", "folder", "link", "other"]
+    kind: Kind
     size: int | None = Field(description="In bytes, for a file.")
     changed_at: dt.datetime | None
+    note: str = Field("", description="What it is, where it is one of the server's own.")
 
 
 class Listing(BaseModel):
@@ -117,17 +122,19 @@ def _entry(path: bytes, handle: int | None) -> Entry:
         status = os.stat(name, dir_fd=handle, follow_symlinks=False)
     except OSError:
         status = None  # it went meanwhile
-    kinds: dict[int, Literal["file", "folder", "link"]] = {
+    kinds: dict[int, Kind] = {
         stat.S_IFREG: "file",
         stat.S_IFDIR: "folder",
         stat.S_IFLNK: "link",
     }
+    kind: Kind = kinds.get(stat.S_IFMT(status.st_mode), "other") if status else "other"
     return Entry(
         path=paths.written(path),
         shown=paths.shown(os.fsdecode(name)),
-        kind=kinds.get(stat.S_IFMT(status.st_mode), "other") if status else "other",
+        kind=kind,
         size=status.st_size if status and stat.S_ISREG(status.st_mode) else None,
         changed_at=_time(status) if status else None,
+        note=holding.note(os.fsdecode(name)) if kind == "folder" else "",
     )
 
 
@@ -158,8 +165,8 @@ def _observe(arguments: DeleteFile) -> Observation:
 def _execute(receipt: Receipt, arguments: DeleteFile, seen: Observation) -> str:
     path = paths.inside(paths.raw(arguments.path))
     # A folder of our own, next to the file so that the rename stays on one file system, and closed to
-    # others so that nobody touches what is in it. Its name says to whom it belongs if we die here.
-    holding = f".confirmhub-{receipt.confirmation_id}"
+    # others so that nobody touches what is in it.
+    place = holding.name(receipt.confirmation_id)
     lasting, _, touched = seen.fingerprint.partition("@")
     with paths.opened(path.parent) as folder:
         try:
@@ -167,51 +174,56 @@ def _execute(receipt: Receipt, arguments: DeleteFile, seen: Observation) -> str:
             now = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
             if touched and touched != str(now):
                 raise ToolError(f"{paths.shown(path)} was changed at the last moment. It was not deleted.")
-            os.mkdir(holding, mode=0o700, dir_fd=folder)
-            with paths.opened(path.parent / holding) as held:
-                os.rename(path.name, "file", src_dir_fd=folder, dst_dir_fd=held)
-                size = _delete(folder, held, path, lasting=lasting)
+            os.mkdir(place, mode=0o700, dir_fd=folder)
+            with paths.opened(path.parent / place) as held:
+                os.rename(path.name, holding.FILE, src_dir_fd=folder, dst_dir_fd=held)
+                size = _delete(folder, held, path, place=place, lasting=lasting)
         except OSError as exc:
             raise ToolError(f"{paths.shown(path)} was not deleted: {exc.strerror}.") from exc
         finally:
-            _remove_if_empty(folder, holding)
+            _remove_if_empty(folder, place)
     return f"Deleted {paths.shown(path)}, {size} bytes."
 
 
-def _delete(folder: int, held: int, path: PurePosixPath, *, lasting: str) -> int:
+def _delete(folder: int, held: int, path: PurePosixPath, *, place: str, lasting: str) -> int:
     try:
-        found = _look(held, "file", path)
+        found = _look(held, holding.FILE, path)
         same = found.lasting == lasting
     except ToolError:
         same = False
     if same:
-        os.unlink("file", dir_fd=held)
+        os.unlink(holding.FILE, dir_fd=held)
         return found.status.st_size
     try:
         _put_back(folder, held, path.name)
         where = "it is back in its place"
     except OSError:
         logger.exception("a file could not be put back")
-        where = "its name was taken meanwhile, so it is kept in the folder .confirmhub-* beside it"
+        where = f"its name was taken meanwhile, so it is kept in the folder {place} beside it"
     raise ToolError(
         f"{paths.shown(path)} became another file at the last moment. It was not deleted; {where}."
     )
 
 
 def _put_back(folder: int, held: int, name: str) -> None:
-    if stat.S_ISDIR(os.stat("file", dir_fd=held, follow_symlinks=False).st_mode):
-        os.rename("file", name, src_dir_fd=held, dst_dir_fd=folder)
+    if stat.S_ISDIR(os.stat(holding.FILE, dir_fd=held, follow_symlinks=False).st_mode):
+        os.rename(holding.FILE, name, src_dir_fd=held, dst_dir_fd=folder)
         return
     # A link refuses a name that exists; a rename would replace what came there meanwhile.
-    os.link("file", name, src_dir_fd=held, dst_dir_fd=folder, follow_symlinks=False)
-    os.unlink("file", dir_fd=held)
+    os.link(holding.FILE, name, src_dir_fd=held, dst_dir_fd=folder, follow_symlinks=False)
+    os.unlink(holding.FILE, dir_fd=held)
 
 
-def _remove_if_empty(folder: int, holding: str) -> None:
+def _remove_if_empty(folder: int, place: str) -> None:
     try:
-        os.rmdir(holding, dir_fd=folder)
+        os.rmdir(place, dir_fd=folder)
     except OSError as exc:
-        logger.warning("left %s behind: %s", holding, exc.strerror)
+        logger.warning("left %s behind: %s", place, exc.strerror)
+
+
+def _unfinished(confirmation_id: uuid.UUID, arguments: DeleteFile) -> str:
+    where = holding.after(confirmation_id, PurePosixPath(os.fsdecode(paths.raw(arguments.path))))
+    return f"The file may be held, not deleted, as {paths.shown(where)}."
 
 
 def _look(folder: int, name: str, path: PurePosixPath) -> _Seen:
@@ -238,7 +250,7 @@ def _look(folder: int, name: str, path: PurePosixPath) -> _Seen:
                 raise ToolError(f"{paths.shown(path)} is being written to right now.")
             return _Seen(after, content)
     except FileNotFoundError as exc:
-        raise ToolError(f"{paths.shown(path)} does not exist.") from exc
+        raise ToolError(f"{paths.shown(path)} does not exist.{holding.beside(folder)}") from exc
     except OSError as exc:
         raise ToolError(f"{paths.shown(path)} cannot be read: {exc.strerror}.") from exc
 
@@ -267,6 +279,7 @@ DELETE_FILE: guard.Guarded[Any] = guard.Guarded(
     scopes=frozenset({"files:delete"}),
     observe=_observe,
     execute=_execute,
+    unfinished=_unfinished,
 )
 
 

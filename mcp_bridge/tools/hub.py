@@ -195,8 +195,8 @@ async def report_outcome(
     when it failed: people are shown redemptions without an outcome as open questions."""
     with as_tool_errors():
         found = await _mine(confirmation_id)
-        if guard.find(found.action):
-            raise ToolError("The server did this itself and has recorded the outcome.")
+        if guarded := guard.find(found.action):
+            raise ToolError(_of_the_server(found, guarded))
         if found.redeemed_at is None or found.redemption_key is None:
             raise ToolError(
                 "It was not redeemed, so there is no outcome. Call redeem_confirmation before you act."
@@ -288,6 +288,17 @@ async def _found(row: Confirmation) -> Found:
     return Found.of(row, approved=(await answers.approvals([row]))[row.id])
 
 
+def _of_the_server(row: Confirmation, guarded: guard.Guarded[Any]) -> str:
+    """Why no outcome is reported of what the server does itself."""
+    if row.redeemed_at is None:
+        return (
+            "The server does this itself once it is redeemed, and records the outcome. It was not redeemed."
+        )
+    if getattr(row, "outcome", None) is None:
+        return guard.unfinished(row, guarded)
+    return "The server did this itself and has recorded the outcome."
+
+
 def _of_guarded(result: CallToolResult) -> CallToolResult:
     answer = answers.Answer.model_validate(result.structured_content)
     return _redeemed(answer.confirmation_id, answer.status, answer.message, replayed=answer.replayed)
@@ -330,8 +341,8 @@ def _next(row: Confirmation, *, approved: int) -> str:
     outcome = getattr(row, "outcome", None)
     if outcome:
         return f"It is spent, and the outcome is on record: {outcome.result}. Nothing is left to do."
-    if status is Status.REDEEMED and guard.find(row.action):
-        return "The server is doing it, or was cut off. Do not assume either; look again."
+    if status is Status.REDEEMED and (guarded := guard.find(row.action)):
+        return guard.unfinished(row, guarded)
     who = answers.who_decides(row, where="on", approved=approved)
     text = _NEXT[status].format(page=answers.page(row.id), who=who)
     if status is Status.PENDING and row.mode == Mode.APPROVE:

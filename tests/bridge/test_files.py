@@ -43,6 +43,31 @@ def test_a_folder_is_listed_in_order_with_what_each_name_is(url: str, token: str
     assert listing["left_out"] == 0
 
 
+def test_only_a_folder_that_we_made_is_said_to_be_ours(url: str, token: str, root: Path) -> None:
+    ours = ".confirmhub-12345678-1234-1234-1234-123456789abc"
+    (root / ours).mkdir()
+    (root / f"{ours}x").mkdir()
+    (root / ".confirmhub-evil").mkdir()
+    (root / ours.replace("9abc", "9abd")).touch()
+
+    entries = call(url, token, "list_files", path=str(root))["structuredContent"]["entries"]
+    missing = text(call(url, token, "delete_file", path=f"{root}/nothing"))
+
+    assert [Path(entry["path"]).name for entry in entries if entry["note"]] == [ours]
+    assert ours in missing
+    assert missing.count(".confirmhub") == 1
+
+
+def test_what_was_held_is_told_within_bounds(url: str, token: str, root: Path) -> None:
+    for number in range(20):
+        (root / f".confirmhub-12345678-1234-1234-1234-1234567890{number:02}").mkdir()
+
+    missing = text(call(url, token, "delete_file", path=f"{root}/nothing"))
+
+    assert missing.count(".confirmhub") == 3
+    assert "and 17 more" in missing
+
+
 def test_a_long_folder_is_listed_up_to_a_bound_that_is_told(url: str, token: str, root: Path) -> None:
     for number in range(203):
         (root / f"{number:03}").touch()
