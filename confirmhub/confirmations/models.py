@@ -21,7 +21,20 @@ from django.db.models.functions import Length, Now
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.fields import ExactTextField
 from confirmhub.confirmations.policies import BUILT_IN, Policy
+from confirmhub.confirmations.sending import Chore, Notice
 from confirmhub.confirmations.states import FINAL, OPEN, Mode, Result, Status, Verdict
+
+__all__ = [
+    "Checkpoint",
+    "Chore",
+    "Confirmation",
+    "Decision",
+    "Event",
+    "Notice",
+    "Outcome",
+    "Rule",
+    "Seal",
+]
 
 models.BinaryField.register_lookup(Length)
 
@@ -348,56 +361,3 @@ class Seal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.confirmation_id} up to {self.event_count}"
-
-
-class Notice(models.Model):
-    """One person to tell of one thing: a line of the outbox, written with what it tells of."""
-
-    confirmation = models.ForeignKey(Confirmation, models.PROTECT, related_name="notices")
-    kind = models.CharField(max_length=10, choices=[("asked", "Asked"), ("settled", "Settled")])
-    recipient = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    created_at = models.DateTimeField(db_default=Now())
-    due_at = models.DateTimeField(db_default=Now())
-    lease_until = models.DateTimeField(null=True)
-    attempts = models.PositiveIntegerField(default=0)
-    sent_at = models.DateTimeField(null=True)
-    given_up_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(name="notice_once", fields=["confirmation", "kind", "recipient"]),
-            models.CheckConstraint(
-                name="notice_sent_or_given_up",
-                condition=Q(sent_at__isnull=True) | Q(given_up_at__isnull=True),
-            ),
-        ]
-        indexes: ClassVar = [
-            models.Index(
-                name="notice_to_send",
-                fields=["due_at"],
-                condition=Q(sent_at__isnull=True, given_up_at__isnull=True),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.confirmation_id}"
-
-
-class Chore(models.Model):
-    """One tick of a periodic task, in the outbox too, so that no broker can lose it."""
-
-    task = models.CharField(max_length=100)
-    slot = models.BigIntegerField()  # which tick; two beats make one row
-    created_at = models.DateTimeField(db_default=Now())
-    lease_until = models.DateTimeField(null=True)
-    attempts = models.PositiveIntegerField(default=0)
-    done_at = models.DateTimeField(null=True)
-
-    class Meta:
-        constraints: ClassVar = [models.UniqueConstraint(name="chore_once", fields=["task", "slot"])]
-        indexes: ClassVar = [
-            models.Index(name="chore_to_do", fields=["created_at"], condition=Q(done_at__isnull=True)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.task} {self.slot}"
