@@ -253,3 +253,19 @@ def test_the_way_back_and_out_is_as_on_every_page(root: Client) -> None:
     assert 'action="/sign-out"' in html
     assert "Log out" not in html
     assert "View site" not in html
+
+
+def test_a_search_looks_through_the_newest_that_the_filters_leave(
+    operator: Client, agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decide(make_pending(agent, action=Action(AUDIENCE, "first", {"path": "/srv/needle"})), alice)
+    make_pending(agent, action=Action(AUDIENCE, "second", {"path": "/srv/needle"}))
+    monkeypatch.setattr("confirmhub.review.admin.SEARCHED", 1)
+
+    def found(query: str) -> set[str]:
+        html = operator.get(f"{QUEUE}?{query}").content.decode()
+        return {name for name in ("first", "second") if name in html}
+
+    assert found("q=needle") == {"second"}
+    assert found("q=needle&status__exact=approved") == {"first"}
+    assert found("") == {"first", "second"}
