@@ -215,7 +215,7 @@ def everything(person: User, settings: Settings) -> dict[str, tuple[str, tuple[s
     host.sign_in()
     call_command("export_audit", stdout=export)
     waiting = answers.waiting(
-        queries.get_for_requester(confirmation_id=asked.id, requester=agent), again="ask."
+        queries.get_for_requester(confirmation_id=asked.id, requester=agent), again="ask.", approved=0
     )
     return {
         "inbox": (page("/"), ("the-person",)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -21,7 +22,7 @@ from tests.factories import make_approved, make_pending, redeem
 from tests.invariants import proves
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SERVICE = "confirmhub_service_of_a_test"
+SERVICE = f"confirmhub_service_of_{os.getpid()}"  # a role is the whole cluster's, which the workers share
 
 
 @pytest.fixture
@@ -34,6 +35,7 @@ def as_service() -> Iterator[psycopg.Connection]:
     with psycopg.connect(conninfo(), user=SERVICE, autocommit=True) as found:
         yield found
     with connection.cursor() as cursor:
+        cursor.execute(f"GRANT {SERVICE} TO CURRENT_USER")  # who made a role has not its rights, but may
         cursor.execute(f"DROP OWNED BY {SERVICE}")
         cursor.execute(f"DROP ROLE {SERVICE}")
 
