@@ -18,11 +18,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 django = get_wsgi_application()  # loads the apps, which the imports below need
 
 from starlette.applications import Starlette  # noqa: E402
+from starlette.middleware import Middleware  # noqa: E402
 from starlette.routing import Mount, Route  # noqa: E402
 from starlette.types import ASGIApp  # noqa: E402
 
 from confirmhub.confirmations import waiting  # noqa: E402
 from confirmhub.ops.health import healthz  # noqa: E402
+from confirmhub.ops.inlet import Gate, Inlet  # noqa: E402
 from confirmhub.pages import live  # noqa: E402
 from mcp_bridge.app import build  # noqa: E402
 
@@ -33,7 +35,10 @@ def create() -> Starlette:
     """Build an application that can be started once."""
     bridge = build()
     # Each of the three libraries types the same interface in its own words.
-    pages = WSGIMiddleware(cast(Any, django), workers=THREADS)
+    # The queue of an answer has no end: a thread must not wait for who reads slowly, and pages are small.
+    pages = WSGIMiddleware(cast(Any, django), workers=THREADS, send_queue_size=0)
+    # The bridge checks the name itself, in the form that its protocol wants.
+    unnamed = ["/healthz", *(route.path for route in bridge.routes if isinstance(route, Route))]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -48,8 +53,9 @@ def create() -> Starlette:
             *bridge.routes,
             *live.routes,
             Route("/healthz", healthz),
-            Mount("/", cast(ASGIApp, pages)),
+            Mount("/", Inlet(cast(ASGIApp, pages))),
         ],
+        middleware=[Middleware(Gate, unnamed=unnamed)],
         lifespan=lifespan,
     )
 

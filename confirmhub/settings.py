@@ -46,6 +46,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.csp.ContentSecurityPolicyMiddleware",
     "confirmhub.pages.middleware.private_pages",
+    "confirmhub.pages.middleware.plain_requests",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -140,7 +141,7 @@ SECURE_CSP = {
     "frame-ancestors": [CSP.NONE],
     "base-uri": [CSP.NONE],
 }
-DATA_UPLOAD_MAX_MEMORY_SIZE = 128 * 1024  # bytes
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024  # bytes; `ops.inlet` refuses more before Django is asked
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
@@ -210,8 +211,14 @@ DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "confirmhub@localhost")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {
+        "line": {
+            "()": "confirmhub.logs.Formatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
+        }
+    },
+    "filters": {"discreet": {"()": "confirmhub.logs.Discreet"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["discreet"]}},
     "root": {"handlers": ["stderr"], "level": "INFO"},
     # Its debug lines print tokens.
     "loggers": {"oauthlib": {"level": "WARNING"}, "axes": {"level": "WARNING"}},

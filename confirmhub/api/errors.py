@@ -6,6 +6,7 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
+from django.db import OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -14,6 +15,8 @@ from confirmhub.api import auth
 from confirmhub.confirmations import errors
 
 logger = logging.getLogger(__name__)
+
+RETRY_AFTER = 3  # seconds
 
 STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.InvalidAction: HTTPStatus.BAD_REQUEST,
@@ -68,6 +71,8 @@ def handle(exc: Exception, context: dict[str, Any]) -> Response:
         status = HTTPStatus(exc.status_code)
         return problem(code=str(exc.default_code), title=status.phrase, status=status)
     logger.error("a request failed", exc_info=exc)
+    if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
+        return _refusal(errors.Busy(retry_after=RETRY_AFTER))
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return problem(code="error", title=status.phrase, status=status)
 

@@ -162,8 +162,8 @@ class Token(TokenView):
         return response
 
     def _answer(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        if request.GET:
-            return refused("invalid_request", "No parameters in the URL.")
+        if problem := _misplaced(request):
+            return problem
         # The toolkit answers device codes before its validator is asked.
         if request.POST.get("grant_type") not in GRANTS:
             return refused("unsupported_grant_type", f"Supported: {', '.join(GRANTS)}.")
@@ -172,9 +172,8 @@ class Token(TokenView):
             # is committed.
             with transaction.atomic():
                 response: HttpResponseBase = super().post(request, *args, **kwargs)
-        except OperationalError:  # lock_timeout: somebody else holds this code or token
-            log.warning("A token request waited too long for its row", exc_info=True)
-            return refused("temporarily_unavailable", "Busy. Try again.", status=503, retry_after=1)
+        except OperationalError as exc:
+            return _busy(exc)
         # RFC 6749 section 5.1. The toolkit leaves both out where it refuses late.
         response["Content-Type"] = "application/json"
         response["Cache-Control"] = "no-store"
@@ -189,13 +188,34 @@ class Revoke(RevokeTokenView):
         who = throttle.sender(request)
         if seconds := throttle.wait(REFUSALS, who=who):
             return _slow_down(seconds)
-        if request.GET:
-            return refused("invalid_request", "No parameters in the URL.")
-        with transaction.atomic():
-            response: HttpResponseBase = super().post(request, *args, **kwargs)
+        response = self._answer(request, *args, **kwargs)
         if response.status_code in (400, 401):
             throttle.count(REFUSALS, who=who)
         return response
+
+    def _answer(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
+        if problem := _misplaced(request):
+            return problem
+        try:
+            with transaction.atomic():
+                response: HttpResponseBase = super().post(request, *args, **kwargs)
+        except OperationalError as exc:
+            return _busy(exc)
+        return response
+
+
+def _misplaced(request: HttpRequest) -> JsonResponse | None:
+    if request.GET:
+        return refused("invalid_request", "No parameters in the URL.")
+    if not request.headers.get("Authorization", "").isascii():  # the toolkit fails on it
+        return refused("invalid_request", "The Authorization header is not ASCII.")
+    return None
+
+
+def _busy(exc: OperationalError) -> JsonResponse:
+    # lock_timeout: somebody else holds this code or token.
+    log.warning("A token request waited too long for its row", exc_info=exc)
+    return refused("temporarily_unavailable", "Busy. Try again.", status=503, retry_after=1)
 
 
 def _slow_down(seconds: int) -> JsonResponse:

@@ -6,26 +6,35 @@ busy port is noticed before anything else starts.
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import django
 import uvicorn
+from django.conf import settings
 
 from confirmhub.ops import misconfigured
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 
 # What is still open after this many seconds is cut off; hosts that wait for an answer ask again.
 GRACE = 2
 
 
-def main() -> None:
-    """Serve until told to stop."""
-    with misconfigured.telling():
-        django.setup()
-        misconfigured.load_tools()
-        from confirmhub.asgi import application  # noqa: PLC0415 - it loads the settings and the tools
-    config = uvicorn.Config(
-        application,
+# What a request's headers may take before they are whole. httptools, the faster parser, has no limit at all.
+MAX_HEADER_BYTES = 64 * 1024
+
+
+def config(app: Callable[..., Any]) -> uvicorn.Config:
+    """How the product is served."""
+    return uvicorn.Config(
+        app,
+        http="h11",
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        log_config=settings.LOGGING,
         lifespan="on",
         ws="none",
         # The address that axes counts sign-ins by must not come from a header that anyone can send.
@@ -33,8 +42,17 @@ def main() -> None:
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )
+
+
+def main() -> None:
+    """Serve until told to stop."""
     sockets = [socket.socket(fileno=int(number)) for number in sys.argv[1:]]
-    server = uvicorn.Server(config)
+    with misconfigured.telling():
+        django.setup()
+        misconfigured.load_tools()
+        from confirmhub.asgi import application  # noqa: PLC0415 - it loads the settings and the tools
+
+        server = uvicorn.Server(config(application))
     server.run(sockets=sockets)
     if not server.started:
         sys.exit(3)  # the lifespan failed; it has logged why

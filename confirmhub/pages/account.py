@@ -9,8 +9,10 @@ from django.shortcuts import render
 from django.urls import reverse_lazy
 from django.views.decorators.http import require_safe
 
+from confirmhub.pages.forms import SignInForm
+
 # Who is signed in gets the form all the same: a rule may ask for a fresher sign-in than theirs.
-sign_in = views.LoginView.as_view(template_name="pages/sign_in.html")
+sign_in = views.LoginView.as_view(template_name="pages/sign_in.html", authentication_form=SignInForm)
 sign_out = views.LogoutView.as_view()
 password = views.PasswordChangeView.as_view(
     template_name="pages/password.html", success_url=reverse_lazy("pages:password_changed")

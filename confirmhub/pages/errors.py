@@ -4,11 +4,17 @@
 
 from __future__ import annotations
 
+import sys
 from http import HTTPStatus
 
+from django.core.exceptions import ValidationError
+from django.db import DataError, InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template import loader
+
+RETRY_AFTER = 3  # seconds, which is as long as a move waits for its row
+_NO_VALUE = (OverflowError, ValidationError, ValueError)  # "year 0", a primary key of letters
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -31,6 +37,28 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
 
 
+def busy() -> HttpResponse:
+    """Answer 503, with the seconds after which it is worth trying again. Needs no database."""
+    page = loader.render_to_string("503.html")
+    headers = {"Retry-After": str(RETRY_AFTER)}
+    return HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)
+
+
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer 500 without the request, since reading its user may be what failed."""
+    """Answer what nothing has caught: what the sender or the moment is to blame for is no 500.
+
+    Without the request, since reading its user may be what failed. The log has the trace in any case.
+    """
+    exc = sys.exception()  # Django calls this while it handles it
+    if isinstance(
+        exc, InterfaceError | OperationalError
+    ):  # a lock or a statement timed out, a deadlock, no Postgres
+        return busy()
+    if isinstance(exc, DataError) or (_is_admin(request) and isinstance(exc, _NO_VALUE)):
+        return HttpResponse(loader.render_to_string("400.html"), status=HTTPStatus.BAD_REQUEST)
     return HttpResponse(loader.render_to_string("500.html"), status=HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _is_admin(request: HttpRequest) -> bool:
+    """Whether it is Django's admin, which looks rows up by whatever the query and the form say."""
+    return request.resolver_match is not None and request.resolver_match.app_name == "admin"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from django import forms
+from django.contrib.auth.forms import AuthenticationForm, UsernameField
 
 from confirmhub.confirmations.states import Verdict
 
 MAX_REASON = 280  # characters
 MAX_QUERY = 100  # characters
+MAX_NAME = 150  # characters, as Django's users have at most
+MAX_PASSWORD = 4096  # characters
 
 _DIGEST = r"\A[0-9a-f]{64}\Z"
 _SHOWN = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9a-f]{64}"
@@ -37,3 +40,10 @@ class SearchForm(forms.Form):
     """Words to find in the history."""
 
     q = forms.CharField(max_length=MAX_QUERY, required=False)
+
+
+class SignInForm(AuthenticationForm):
+    """A name and a password. Django's own form tells browsers how long a name may be, and never checks."""
+
+    username = UsernameField(max_length=MAX_NAME)
+    password = forms.CharField(max_length=MAX_PASSWORD, strip=False)

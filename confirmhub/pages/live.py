@@ -119,7 +119,7 @@ async def live(request: Request) -> Response:
     streams = _streams
     # No other site may open streams in a person's name. Browsers without the header send no foreign cookie.
     foreign = request.headers.get("sec-fetch-site", "same-origin") != "same-origin"
-    session_key = request.cookies.get(settings.SESSION_COOKIE_NAME, "")
+    session_key = request.cookies.get(settings.SESSION_COOKIE_NAME, "").partition("\0")[0]
     if streams is None or sum(map(len, streams.of.values())) >= ALL_STREAMS:
         return Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=HEADERS)
     change = await waiting.changed(since=0, within=LOOK_AGAIN)

@@ -1,10 +1,12 @@
-"""What every answer of Django's carries: nobody keeps it, nobody lists it."""
+"""What no view of Django's has to care for: what its request may hold, and what its answer carries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain
 
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import BadRequest, RequestDataTooBig
+from django.http import HttpRequest, HttpResponse, QueryDict
 
 
 def private_pages(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -18,3 +20,39 @@ def private_pages(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[Ht
         return response
 
     return middleware
+
+
+def plain_requests(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Refuse what no form, link or host of ours sends, and Postgres would stumble over.
+
+    A cookie is dropped instead: who has one that was tampered with is nobody, not locked out.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        for name in [name for name, value in request.COOKIES.items() if "\0" in name + value]:
+            del request.COOKIES[name]
+        # Asked first: by any other, Python's codecs that are no text encodings included, the rest is decoded.
+        if (request.content_params or {}).get("charset", "utf-8").lower() not in (
+            "utf-8",
+            "utf8",
+            "us-ascii",
+        ):
+            raise BadRequest("The body is not in UTF-8.")
+        if any("\0" in text for text in chain([request.path], _texts(request.GET), _form(request))):
+            raise BadRequest("A NUL character was sent.")
+        return answer(request)
+
+    return middleware
+
+
+def _form(request: HttpRequest) -> Iterable[str]:
+    try:
+        # Kept by Django once it is read, so that views can still read the body or the form.
+        _ = request.body
+    except RequestDataTooBig:
+        return ()  # the view answers, in the words of its protocol
+    return _texts(request.POST)
+
+
+def _texts(fields: QueryDict) -> Iterable[str]:
+    return chain(fields, *(values for _, values in fields.lists()))

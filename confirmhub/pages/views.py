@@ -6,7 +6,6 @@ is never carried through a sign-in: after it, the whole page comes again.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -20,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from confirmhub.confirmations import ledger, queries
 from confirmhub.confirmations.errors import (
     AlreadyDecided,
+    Busy,
     ConfirmationError,
     NotApprover,
     NotFound,
@@ -30,6 +30,7 @@ from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status, Verdict
 from confirmhub.pages import screens, values
+from confirmhub.pages.errors import busy
 from confirmhub.pages.forms import DecisionForm, DenialsForm, ReasonForm, SearchForm
 from confirmhub.pages.refusals import refuse
 
@@ -130,7 +131,7 @@ def deny_all(request: HttpRequest) -> HttpResponse:
         raise BadRequest
     for shown in form.cleaned_data["shown"].split(" "):
         confirmation_id, _, digest = shown.partition(":")
-        with suppress(NotFound, NotApprover, AlreadyDecided, SignInTooOld, ViewChanged):
+        try:
             ledger.decide(
                 confirmation_id=UUID(confirmation_id),
                 approver=person(request),
@@ -138,6 +139,10 @@ def deny_all(request: HttpRequest) -> HttpResponse:
                 digest_shown=digest,
                 reason=DENIED_TOGETHER,
             )
+        except (NotFound, NotApprover, AlreadyDecided, SignInTooOld, ViewChanged):
+            continue
+        except Busy:
+            return busy()  # each wait takes seconds, and the rest would wait for the same
     return redirect("pages:inbox")
 
 

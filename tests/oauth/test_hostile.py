@@ -109,3 +109,13 @@ def test_the_registration_endpoint_stands(
     check(host.browser.post("/oauth/register", wish, content_type="application/json"))
     for client in Client.objects.all():
         client.clean()
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+@pytest.mark.parametrize("credentials", ["Basic \xff", "Bearer \xff", "Basic YQ==\xe9", "\xff"])
+def test_credentials_that_are_not_ascii_are_refused(host: Any, path: str, credentials: str) -> None:
+    fields = {"grant_type": "refresh_token", "refresh_token": "x", "token": "x", "client_id": host.client_id}
+
+    answer = Browser().post(path, fields, headers={"authorization": credentials})
+
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")

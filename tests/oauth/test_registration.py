@@ -70,7 +70,7 @@ def test_a_registration_that_we_cannot_serve_is_refused(wish: dict[str, Any]) ->
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"a": 1, "a": 2}', b"\xff", b"[" * 100_000])
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b'{"a": 1, "a": 2}', b"\xff", b"[" * 60_000])
 def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
     assert register(body).status_code == 400
 

@@ -1,0 +1,68 @@
+"""How every process logs: no text from outside passes for a record, hides in one, or brings a secret."""
+
+from __future__ import annotations
+
+import copy
+import logging
+
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
+from django.http import Http404
+from django.http.multipartparser import MultiPartParserError
+
+from confirmhub import display
+
+CONTINUED = "    | "
+# Django answers these with a 4xx. They tell of the request, and a trace of our own code tells nothing more.
+_REFUSALS = (BadRequest, Http404, MultiPartParserError, PermissionDenied, SuspiciousOperation)
+_ACCESS = "uvicorn.access"
+
+
+class Formatter(logging.Formatter):
+    """One line for a record, with what is hidden in it made visible; a traceback in lines that are set in."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        # A copy: what is cached in a record is seen by other handlers' formatters too.
+        shown = copy.copy(record)
+        shown.msg, shown.args = display.text(record.getMessage().rstrip("\n")), None
+        shown.message = shown.msg
+        shown.asctime = self.formatTime(shown, self.datefmt)
+        lines = [self.formatMessage(shown)]
+        if record.exc_info:
+            lines += _set_in(self.formatException(record.exc_info))
+        elif record.exc_text:
+            lines += _set_in(record.exc_text)
+        if record.stack_info:
+            lines += _set_in(self.formatStack(record.stack_info))
+        return "\n".join(lines)
+
+
+class Discreet(logging.Filter):
+    """Keeps query strings out of the access log, and traces out of what are the sender's own faults."""
+
+    def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
+        if record.name == _ACCESS and isinstance(record.args, tuple) and len(record.args) == 5:
+            return _without_query(record, record.args)
+        refused = bool(record.exc_info) and isinstance(record.exc_info[1], _REFUSALS)  # type: ignore[index]
+        security = record.name.startswith("django.security.")
+        if not refused and not security:
+            return True
+        changed = copy.copy(record)
+        changed.exc_info = changed.exc_text = None
+        if security:
+            changed.levelno, changed.levelname = logging.WARNING, "WARNING"
+        return changed
+
+
+def _without_query(record: logging.LogRecord, args: tuple[object, ...]) -> logging.LogRecord:
+    changed = copy.copy(record)
+    changed.args = tuple(str(arg).partition("?")[0] if place == 2 else arg for place, arg in enumerate(args))
+    return changed
+
+
+def _set_in(text: str) -> list[str]:
+    lines = []
+    for line in text.split("\n"):
+        words = line.lstrip(" ")
+        spaces = " " * (len(line) - len(words))
+        lines.append(f"{CONTINUED}{spaces}{display.text(words) if words else ''}".rstrip())
+    return lines

@@ -1,0 +1,89 @@
+"""One record is one line, and shows what it is made of."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import DisallowedHost, TooManyFieldsSent
+from django.utils.module_loading import import_string
+
+FORGED = "x\n2026-01-01 00:00:00,000 INFO confirmhub.ops all is well\x1b[2K\r\u202e\u2028\x85y"
+
+
+@pytest.fixture
+def written() -> Callable[..., str]:
+    """What a record becomes on its way through the handler that the settings name."""
+    form = dict(settings.LOGGING["formatters"]["line"])
+    formatter = import_string(form.pop("()"))(form["format"])
+    discreet = import_string(settings.LOGGING["filters"]["discreet"]["()"])()
+
+    def write(name: str, level: int, message: str, *args: object, exc: BaseException | None = None) -> str:
+        trace: Any = (type(exc), exc, exc.__traceback__) if exc else None
+        record = logging.LogRecord(name, level, "f.py", 1, message, args, trace)
+        passed = discreet.filter(record)
+        assert passed
+        return str(formatter.format(record if passed is True else passed))
+
+    return write
+
+
+def raised(exc: Exception) -> Exception:
+    try:
+        raise exc
+    except type(exc):
+        caught = sys.exception()
+    assert isinstance(caught, type(exc))
+    return caught
+
+
+def test_a_message_stays_on_its_line_whatever_it_holds(written: Callable[..., str]) -> None:
+    line = written("confirmhub.oauth", logging.INFO, "for %s", FORGED)
+
+    assert line.isprintable()
+    assert "⟨U+000A⟩" in line
+    assert "⟨U+001B⟩" in line
+    assert "⟨U+202E⟩" in line
+
+
+def test_a_trace_keeps_its_lines_and_none_of_them_begins_a_record(written: Callable[..., str]) -> None:
+    first, *rest = written("a", logging.ERROR, "failed", exc=raised(ValueError(FORGED))).split("\n")
+
+    assert first.endswith("ERROR a failed")
+    assert rest[0] == "    | Traceback (most recent call last):"
+    assert all(line.startswith("    |") and line.isprintable() for line in rest)
+    assert any("raise exc" in line for line in rest)
+
+
+def test_the_access_log_keeps_no_query(written: Callable[..., str]) -> None:
+    line = written(
+        "uvicorn.access",
+        logging.INFO,
+        '%s - "%s %s HTTP/%s" %d',
+        "::1:1",
+        "GET",
+        "/a?access_token=s",
+        "1.1",
+        200,
+    )
+
+    assert line.endswith('uvicorn.access ::1:1 - "GET /a HTTP/1.1" 200')
+
+
+@pytest.mark.parametrize("fault", [DisallowedHost, TooManyFieldsSent])
+def test_a_refused_request_is_a_warning_of_one_line(
+    written: Callable[..., str], fault: type[Exception]
+) -> None:
+    line = written(
+        f"django.security.{fault.__name__}", logging.ERROR, "bad", exc=raised(fault("Invalid\nname"))
+    )
+
+    assert line.endswith(f"WARNING django.security.{fault.__name__} bad")
+
+
+def test_a_failure_of_ours_keeps_its_trace(written: Callable[..., str]) -> None:
+    assert "ValueError: y" in written("django.request", logging.ERROR, "bad", exc=raised(ValueError("y")))
