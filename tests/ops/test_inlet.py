@@ -58,7 +58,7 @@ def test_slow_senders_hold_none_of_djangos_threads(url: str) -> None:
         for _ in range(20):
             stack.enter_context(opened(url, SLOW))
 
-        assert httpx2.get(f"{url}/sign-in", timeout=5).status_code == 200
+        assert {httpx2.get(f"{url}/sign-in", timeout=5).status_code for _ in range(50)} == {200}
 
 
 def test_slow_readers_hold_none_of_djangos_threads(url: str) -> None:
@@ -71,7 +71,7 @@ def test_slow_readers_hold_none_of_djangos_threads(url: str) -> None:
             connection.connect(("127.0.0.1", at.port))
             connection.sendall(asks.replace(b"HOST", at.netloc.encode()) * 20)
 
-        assert httpx2.get(f"{url}/sign-in", timeout=5).status_code == 200
+        assert {httpx2.get(f"{url}/sign-in", timeout=5).status_code for _ in range(50)} == {200}
 
 
 def test_a_body_that_does_not_come_in_time_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
