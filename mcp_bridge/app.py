@@ -24,7 +24,7 @@ from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confirmhub import display
 from confirmhub.confirmations.strict import NotStrict
@@ -122,7 +122,7 @@ class _Endpoint:
         if response is not None:
             await response(scope, receive, send)
         else:
-            await self.app(scope, _replay(raw, receive), send)
+            await self.app(scope, body.replay(raw, receive), send)
 
     async def _authorize_or_fail(self, scope: Scope, message: object) -> Response | None:
         try:
@@ -225,12 +225,3 @@ def _refusal(
     # JSON-RPC 2.0 section 5: the id is null where the request was not read as one.
     answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}}
     return JSONResponse(answer, status_code=status, headers={"Cache-Control": "no-store", **headers})
-
-
-def _replay(raw: bytes, receive: Receive) -> Receive:
-    messages: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
-
-    async def replayed() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replayed

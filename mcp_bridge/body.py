@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import anyio
 from starlette.requests import ClientDisconnect, Request
+from starlette.types import Message, Receive
 
 from confirmhub.confirmations import strict
 
@@ -49,3 +50,13 @@ def parse(raw: bytes) -> object:
         NotStrict: As `strict.parse`, or it is nested deeper than 80 levels. The text says which.
     """
     return strict.parse(raw=raw, max_depth=MAX_DEPTH)
+
+
+def replay(raw: bytes, receive: Receive) -> Receive:
+    """Give a body that was read to the application behind, as if it came now."""
+    messages: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
+
+    async def replayed() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return replayed

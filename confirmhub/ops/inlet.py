@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mcp_bridge import body
 
@@ -92,7 +92,7 @@ class Inlet:
             answer = _refuse(HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time.")
             await answer(scope, receive, send)
         else:
-            await self.app(scope, _replay(raw, receive), send)
+            await self.app(scope, body.replay(raw, receive), send)
 
 
 @cache
@@ -138,12 +138,3 @@ def _refuse(status: HTTPStatus, words: str) -> Response:
         "X-Content-Type-Options": "nosniff",
     }
     return PlainTextResponse(f"{words}\n", status_code=status, headers=headers)
-
-
-def _replay(raw: bytes, receive: Receive) -> Receive:
-    messages: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
-
-    async def replayed() -> Message:
-        return messages.pop() if messages else await receive()
-
-    return replayed
