@@ -8,7 +8,6 @@ and events, decisions and outcomes are only ever added.
 from __future__ import annotations
 
 import json
-import uuid
 from datetime import timedelta
 from typing import ClassVar, cast
 
@@ -20,6 +19,7 @@ from django.db.models.functions import Length, Now
 
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.fields import ExactTextField
+from confirmhub.confirmations.ids import new_id
 from confirmhub.confirmations.policies import BUILT_IN, Policy
 from confirmhub.confirmations.sending import Chore, Notice
 from confirmhub.confirmations.states import FINAL, OPEN, Mode, Result, Status, Verdict
@@ -46,7 +46,7 @@ def _known(values: type[Status | Verdict | Result | Mode]) -> list[tuple[str, st
 class Confirmation(models.Model):
     """One person's or quorum's consent, asked for one exact action."""
 
-    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    id = models.UUIDField(primary_key=True, default=new_id, editable=False)
 
     requester_client_id = models.CharField(max_length=255)
     requester_subject = models.CharField(max_length=255)

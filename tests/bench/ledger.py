@@ -119,9 +119,10 @@ class Bench:
     def approved(self, number: int) -> list[tuple[uuid.UUID, Action]]:
         """So many approved rows, each with the action that redeems it."""
         from confirmhub.confirmations.actions import Action
+        from confirmhub.confirmations.ids import new_id
 
         found = [
-            (uuid.uuid4(), Action(audience=AUDIENCE, name="bench", arguments={"n": next(self.numbers)}))
+            (new_id(), Action(audience=AUDIENCE, name="bench", arguments={"n": next(self.numbers)}))
             for _ in range(number)
         ]
         rows = "SELECT * FROM unnest(%(ids)s::uuid[], %(digests)s::bytea[]) AS asked (id, digest)"
@@ -256,7 +257,7 @@ class Bench:
         """Finished rows, as years of use leave them."""
         for first in range(0, rows, 100_000):
             self.seed(
-                "SELECT gen_random_uuid() AS id, sha256(n::text::bytea) AS digest"
+                "SELECT uuidv7() AS id, sha256(n::text::bytea) AS digest"
                 " FROM generate_series(%(first)s, %(last)s) AS n",
                 {"first": first, "last": min(first + 100_000, rows) - 1},
                 status="expired",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import threading
+import time
+import uuid
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,6 +14,7 @@ from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, ledger, policies
 from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.ids import new_id
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
@@ -196,3 +199,12 @@ def test_of_simultaneous_requests_for_one_action_one_row_comes(agent: Principal)
     assert len(found) == racers
     assert len({row.id for row in found}) == 1
     assert Confirmation.objects.count() == 1
+
+
+def test_ids_grow_with_time_and_are_of_version_7() -> None:
+    ids = [new_id() for _ in range(1_000)]
+
+    assert len(set(ids)) == 1_000
+    assert {(id_.version, id_.variant) for id_ in ids} == {(7, uuid.RFC_4122)}
+    assert [id_.int >> 80 for id_ in ids] == sorted(id_.int >> 80 for id_ in ids)
+    assert abs((ids[0].int >> 80) - time.time() * 1_000) < 60_000
