@@ -86,7 +86,8 @@ FORGERIES = {
         "event 1 does",
     ),
     "an-event-left-out": (
-        "DELETE FROM confirmations_event WHERE kind = 'approve'",
+        """DELETE FROM confirmations_event WHERE kind = 'approve' AND confirmation_id IN
+        (SELECT id FROM confirmations_confirmation WHERE status = 'redeemed')""",
         "event 2 does not follow",
     ),
     "the-last-event-left-out": ("DELETE FROM confirmations_event WHERE kind = 'succeeded'", "does not end"),
