@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import time
 import uuid
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models.functions import Now
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from confirmhub.confirmations import errors, ledger
 from confirmhub.confirmations.actions import Action
@@ -214,3 +216,16 @@ def test_a_redemption_cannot_be_part_of_a_larger_transaction(agent: Principal, a
 
     approved.refresh_from_db()
     assert approved.status == Status.APPROVED
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_an_application_whose_clock_is_an_hour_wrong_keeps_postgres_time(
+    agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    now, ns = timezone.now, time.time_ns
+    monkeypatch.setattr(timezone, "now", lambda: now() + dt.timedelta(hours=hours))
+    monkeypatch.setattr(time, "time_ns", lambda: ns() + hours * 3_600 * 10**9)
+
+    receipt = redeem(make_approved(agent, alice), agent)
+
+    assert abs(receipt.redeemed_at - now()) < dt.timedelta(minutes=1)
