@@ -153,13 +153,7 @@ class Token(TokenView):
     """RFC 6749 section 3.2. One transaction, so that the rows it locks stay locked."""
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        who = throttle.sender(request)
-        if seconds := throttle.wait(REFUSALS, who=who):
-            return _slow_down(seconds)
-        response = self._answer(request, *args, **kwargs)
-        if response.status_code in (400, 401):
-            throttle.count(REFUSALS, who=who)
-        return response
+        return _counted(request, lambda: self._answer(request, *args, **kwargs))
 
     def _answer(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if problem := _misplaced(request):
@@ -185,13 +179,7 @@ class Revoke(RevokeTokenView):
     """RFC 7009."""
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        who = throttle.sender(request)
-        if seconds := throttle.wait(REFUSALS, who=who):
-            return _slow_down(seconds)
-        response = self._answer(request, *args, **kwargs)
-        if response.status_code in (400, 401):
-            throttle.count(REFUSALS, who=who)
-        return response
+        return _counted(request, lambda: self._answer(request, *args, **kwargs))
 
     def _answer(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         if problem := _misplaced(request):
@@ -216,6 +204,17 @@ def _busy(exc: OperationalError) -> JsonResponse:
     # lock_timeout: somebody else holds this code or token.
     log.warning("A token request waited too long for its row", exc_info=exc)
     return refused("temporarily_unavailable", "Busy. Try again.", status=503, retry_after=1)
+
+
+def _counted(request: HttpRequest, answer: Callable[[], HttpResponseBase]) -> HttpResponseBase:
+    """The answer, unless this sender was refused too often lately; a refusal counts."""
+    who = throttle.sender(request)
+    if seconds := throttle.wait(REFUSALS, who=who):
+        return _slow_down(seconds)
+    response = answer()
+    if response.status_code in (400, 401):
+        throttle.count(REFUSALS, who=who)
+    return response
 
 
 def _slow_down(seconds: int) -> JsonResponse:

@@ -7,11 +7,9 @@ happens it holds neither a thread nor a connection to the database.
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,8 +19,7 @@ from importlib import import_module
 from django.conf import settings
 from django.contrib.auth import get_user
 from django.contrib.auth.models import User
-from django.db import DatabaseError, close_old_connections, connections
-from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db import DatabaseError
 from django.db.models import Count, Max
 from django.http import HttpRequest
 from starlette.requests import Request
@@ -30,6 +27,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from confirmhub.confirmations import queries, waiting
+from confirmhub.confirmations.threads import Threads
 
 STREAMS = 3  # of one person in one process: a browser has six connections to a host, and pages need some
 ALL_STREAMS = 1_000  # in one process
@@ -61,21 +59,10 @@ class _Streams:
 
     def __init__(self) -> None:
         self.of: defaultdict[int, deque[asyncio.Event]] = defaultdict(deque)
-        self.pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="live")
-        self.connections: set[BaseDatabaseWrapper] = set()
+        self.threads = Threads(count=THREADS, name="live")
 
     async def look(self, session_key: str) -> Seen | None:
-        work = functools.partial(self._run, functools.partial(look, session_key=session_key))
-        return await asyncio.get_running_loop().run_in_executor(self.pool, work)
-
-    def _run[R](self, call: Callable[[], R]) -> R:
-        # Django does this around its own requests, which this is not.
-        close_old_connections()
-        try:
-            return call()
-        finally:
-            close_old_connections()
-            self.connections.update(connections.all(initialized_only=True))
+        return await self.threads.run(look, session_key=session_key)
 
     def open(self, person: int) -> asyncio.Event:
         """Register a stream. The event that it gets is set when it must end: the newest may stay."""
@@ -92,12 +79,6 @@ class _Streams:
         if not self.of[person]:
             del self.of[person]
 
-    def shut(self) -> None:
-        self.pool.shutdown(wait=True, cancel_futures=True)
-        for connection in self.connections:
-            connection.inc_thread_sharing()  # its own thread is gone
-            connection.close()
-
 
 _streams: _Streams | None = None
 
@@ -111,7 +92,7 @@ async def running() -> AsyncIterator[None]:
         yield
     finally:
         _streams = None
-        await asyncio.to_thread(mine.shut)
+        await mine.threads.close()
 
 
 async def live(request: Request) -> Response:
