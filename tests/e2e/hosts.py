@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import queue
-import shutil
 import subprocess
 import sys
 import threading
@@ -16,12 +15,11 @@ from typing import Any, Self
 
 import pytest
 
-from tests import npm
 from tests.e2e.person import Person
 from tests.e2e.product import Product
+from tests.hosts import nodes
 from tests.ops.service import ROOT
 
-SOURCE = Path(__file__).parent / "node"
 PATIENCE = 40.0  # seconds for one line; an open question is held for 20
 
 type Line = dict[str, Any]
@@ -95,11 +93,7 @@ def python() -> list[str | Path]:
 
 def typescript() -> list[str | Path]:
     """The command of the host on the TypeScript SDK, which is installed at the first call."""
-    node, _ = npm.find_node()
-    folder = npm.installed(SOURCE, name="e2e-node")
-    # Node looks for packages from where the program lies.
-    shutil.copy(SOURCE / "host.mjs", folder)
-    return [node, folder / "host.mjs"]
+    return nodes.program(Path(__file__).parent / "host.mjs")
 
 
 HOSTS = {"python": python, "typescript": typescript}

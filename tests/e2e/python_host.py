@@ -3,7 +3,7 @@
 It signs in through OAuth, then calls the tools that it reads about on stdin, one JSON object a line:
 `{"call": NAME, "arguments": {...}}`. What happens is written to stdout in the same form, each line with
 an `event`: `authorize` (a person is to open `url`), `connected`, `ask` (a server sends the person to
-`url`), `result` and `failed`. `node/host.mjs` is the same on the TypeScript SDK.
+`url`), `result` and `failed`. `host.mjs` is the same on the TypeScript SDK.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // An MCP host on the official TypeScript SDK: `node host.mjs URL url|none`. It says and takes the same
-// lines as `../python_host.py`, where they are described.
+// lines as `python_host.py`, where they are described.
 //
 // With `url` it speaks the newest protocol that the server has and opens pages that a server names. With
 // `none` it is what the SDK makes by default: a host of the older protocol, which declares nothing.
