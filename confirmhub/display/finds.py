@@ -19,3 +19,5 @@ class Find:
     """Its description: ASCII and bounded."""
 
     count: int = 1
+    posing: tuple[int, ...] = ()
+    """The indices of the characters that are not what they look like; empty where it tells of others."""

@@ -8,11 +8,11 @@ never hold the value itself, so that nothing in a value can disturb them.
 
 from __future__ import annotations
 
-import itertools
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from confirmhub.display import hidden, words
 from confirmhub.display.finds import Find, Level
@@ -79,17 +79,27 @@ class Flag:
     message: str
 
 
-def find_flags(value: str, pieces: Sequence[Span]) -> tuple[Flag, ...]:
+class Remarks(NamedTuple):
+    """What there is to say of a value, and where to mark it."""
+
+    flags: tuple[Flag, ...]
+    posing: frozenset[int]
+    """The indices of the characters that a warning calls other than they look."""
+
+
+def find_remarks(value: str, pieces: Sequence[Span]) -> Remarks:
     """Every remark about a value, warnings first. `pieces` are the spans of the value."""
     # There is nothing to say of ASCII that is shown as it is.
     shown = [piece for piece in pieces if not piece.escaped and not value[piece.start : piece.stop].isascii()]
-    finds = itertools.chain(hidden.find(value, pieces), words.find(value, shown), _styled(value, shown))
+    finds = [*hidden.find(value, pieces), *words.find(value, shown), *_styled(value, shown)]
     groups: dict[tuple[str, Level], list[Find]] = {}
     for find in finds:
         groups.setdefault((find.code, find.level), []).append(find)
     flags = [Flag(code, level, _message(found)) for (code, level), found in groups.items()]
     flags += _as_a_whole(value, shown)
-    return tuple(sorted(flags, key=lambda flag: flag.level != "warn"))
+    flags.sort(key=lambda flag: flag.level != "warn")
+    posing = frozenset(at for find in finds if find.level == "warn" for at in find.posing)
+    return Remarks(tuple(flags), posing)
 
 
 def _message(finds: Sequence[Find]) -> str:

@@ -7,12 +7,13 @@ and `unshow` gets the value back.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from confirmhub.display.flags import Flag, find_flags
+from confirmhub.display.flags import Flag, find_remarks
 from confirmhub.display.graphemes import divides
 from confirmhub.display.names import named
 from confirmhub.display.properties import CONFUSABLES_VERSION, UNICODE_VERSION
@@ -40,6 +41,8 @@ class Part:
     text: str
     title: str | None = None
     """Set for tokens only, which must look like nothing a value can hold: what it stands for."""
+    poses: str | None = None
+    """Set for text that looks like what it is not, to be marked where it stands: what it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +77,8 @@ def text(value: str) -> str:
 def show(value: str) -> Shown:
     """The value on one line, with what a page needs to tell more about it."""
     pieces = list(spans(value))
-    return Shown(tuple(_parts(value, pieces)), find_flags(value, pieces))
+    remarks = find_remarks(value, pieces)
+    return Shown(tuple(_parts(value, pieces, remarks.posing)), remarks.flags)
 
 
 def lines(value: str) -> tuple[Shown, ...]:
@@ -94,15 +98,28 @@ def unshow(projection: str) -> str:
     return value
 
 
-def _parts(value: str, pieces: Iterable[Span]) -> Iterator[Part]:
+def _parts(value: str, pieces: Iterable[Span], posing: frozenset[int]) -> Iterator[Part]:
     if not value:
         yield Part(EMPTY, "text of no characters")
     for piece in pieces:
-        title = None
         if piece.escaped:
             count = piece.stop - piece.start
             title = named(value[piece.start]) + (f", {count} times" if count > 1 else "")
-        yield Part(written(value, piece), title)
+            yield Part(written(value, piece), title)
+        elif posing:
+            yield from _marked(value, piece, posing)
+        else:
+            yield Part(written(value, piece))
+
+
+def _marked(value: str, piece: Span, posing: frozenset[int]) -> Iterator[Part]:
+    """Raw text, parted where what poses begins and ends: whole graphemes, neighbours together."""
+    borders = [at for at in range(piece.start + 1, piece.stop) if divides(value[at - 1], value[at])]
+    graphemes = itertools.starmap(range, itertools.pairwise([piece.start, *borders, piece.stop]))
+    for poses, run in itertools.groupby(graphemes, lambda grapheme: not posing.isdisjoint(grapheme)):
+        places = [at for grapheme in run for at in grapheme]
+        title = named(value[next(at for at in places if at in posing)]) if poses else None
+        yield Part(value[places[0] : places[-1] + 1], poses=title)
 
 
 def _meant(match: re.Match[str]) -> str:
@@ -129,7 +146,7 @@ def _pieces(parts: Iterable[Part]) -> Iterator[tuple[Part, ...]]:
                 piece = []
             if not piece:
                 separates = separator
-            piece.append(Part(run, part.title))
+            piece.append(Part(run, part.title, part.poses))
             last = run[-1]
     if piece:
         yield tuple(piece)

@@ -85,9 +85,10 @@ def _find_in_chunk(value: str, chunk: range, at_home: frozenset[str]) -> Iterato
         char = value[at]
         if char in LOOKALIKES and not _in_word(char):
             what = f"{named(char)} looks like {_read(LOOKALIKES[char])}"
-            yield Find("looks-ascii", _level(char, at_home), at, what)
+            yield Find("looks-ascii", _level(char, at_home), at, what, posing=(at,))
         elif char in _WIDE and not at_home & _EAST_ASIAN:
-            yield Find("looks-ascii", "warn", at, f"{named(char)} looks like {_read(_WIDE[char])}")
+            what = f"{named(char)} looks like {_read(_WIDE[char])}"
+            yield Find("looks-ascii", "warn", at, what, posing=(at,))
     beside_ascii = _ASCII_LETTER.search(value, chunk.start, chunk.stop) is not None
     for word in _runs(chunk, lambda at: _in_word(value[at]) != ""):
         # In a name or an address, a longer word that reads as ASCII was chosen because it does.
@@ -119,14 +120,15 @@ def _find_in_word(value: str, word: range, at_home: frozenset[str]) -> Iterator[
         return
     reading = "".join(look for look in looks if look is not None)
     latin = _ASCII_LETTER.search(text) is not None
-    warns = any(
+    posing = tuple(
+        at
+        for at, char in alike
         # Beside ASCII letters, no letter of another script is at home.
-        (latin and scripts_of(char) - {"Latin"}) or _level(char, at_home) == "warn"
-        for _, char in alike
+        if (latin and scripts_of(char) - {"Latin"}) or _level(char, at_home) == "warn"
     )
     at, char = alike[0]
     told = f" in a word that reads as {_read(reading)}" if len(reading) <= _MOST_READ else ""
-    yield Find("looks-ascii", "warn" if warns else "info", at, named(char) + told)
+    yield Find("looks-ascii", "warn" if posing else "info", at, named(char) + told, posing=posing)
 
 
 def _find_mixture(text: str, start: int) -> Iterator[Find]:
@@ -144,7 +146,12 @@ def _find_mixture(text: str, start: int) -> Iterator[Find]:
     names = sorted({min(scripts) for _, scripts in sets})
     at = others[0][0]
     what = f"{' and '.join(names[:_MOST_SCRIPTS])}, {named(text[at - start])}"
-    yield Find("mixed-script", "info" if formula else "warn", at, what)
+    # Of two scripts, the rarer one is where the eye is to look.
+    latin = [(at, scripts) for at, scripts in sets if "Latin" in scripts]
+    rare = min(others, latin or others, key=len)
+    yield Find(
+        "mixed-script", "info" if formula else "warn", at, what, posing=tuple(place for place, _ in rare)
+    )
 
 
 def _find_in_number(value: str, number: range) -> Iterator[Find]:
@@ -154,7 +161,7 @@ def _find_in_number(value: str, number: range) -> Iterator[Find]:
         return
     at, digit = foreign[0]
     if len({ord(digit) - unicodedata.decimal(digit) for _, digit in digits}) > 1:
-        yield Find("mixed-digits", "warn", at, named(digit))
+        yield Find("mixed-digits", "warn", at, named(digit), posing=tuple(place for place, _ in foreign))
     else:
         reading = "".join(str(unicodedata.decimal(value[at], _SEPARATES.get(value[at]))) for at in number)
         told = f", read as {reading}" if len(reading) <= _MOST_READ else ""

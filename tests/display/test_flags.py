@@ -161,3 +161,30 @@ def test_warnings_come_first() -> None:
     levels = [flag.level for flag in show("e\u0301\u202e\u05d0 p\u0430y  ").flags]
 
     assert levels == sorted(levels, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "marked"),
+    [
+        ("p\u0430yp\u0430l.com", ["\u0430", "\u0430"]),
+        ("https://\u0430\u0440\u0440\u04cf\u0435.com", ["\u0430\u0440\u0440\u04cf\u0435"]),
+        ("\u043c\u043e\u0441\u043a\u0432a", ["a"]),
+        ("curl\u2010o", ["\u2010"]),
+        ("etc\uff0fpasswd", ["\uff0f"]),
+        ("1\u0660\u06600", ["\u0660\u0660"]),
+        ("p\u0430\u0301ypal", ["\u0430\u0301"]),
+        ("\u041e\u0442\u0447\u0451\u0442 \u0441 \u0438\u044e\u043b\u044f", []),
+        ("10 k\u03a9", []),
+        ("plain", []),
+    ],
+)
+def test_what_poses_is_marked_where_it_stands(value: str, marked: list[str]) -> None:
+    shown = show(value)
+
+    assert [part.text for part in shown.parts if part.poses] == marked
+    assert [part.text for piece in shown.pieces for part in piece if part.poses] == marked
+    assert shown.text == value
+
+
+def test_a_mark_says_what_it_is() -> None:
+    assert [part.poses for part in show("p\u0430y").parts] == [None, "U+0430 CYRILLIC SMALL LETTER A", None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import unicodedata
 
 import regex
@@ -119,6 +120,18 @@ def test_parts_and_pieces_add_up_to_the_text(value: str) -> None:
     ]
     assert "".join(part.text for piece in shown.pieces for part in piece) == shown.text
     assert all((part.title is not None) == (TOKEN.fullmatch(part.text) is not None) for part in shown.parts)
+
+
+@given(value=words_and_twins | values)
+def test_only_what_a_warning_is_about_is_marked(value: str) -> None:
+    shown = show(value)
+    warned = {flag.code for flag in shown.flags if flag.level == "warn"}
+
+    marked = [part for part in shown.parts if part.poses]
+
+    assert not marked or warned & {"looks-ascii", "mixed-script", "mixed-digits"}
+    assert not any(part.title for part in marked)
+    assert not any(one.poses and other.poses for one, other in itertools.pairwise(shown.parts))
 
 
 @given(value=values)
