@@ -17,7 +17,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import SplitResult
@@ -34,7 +34,7 @@ FRESH_AT_LEAST = timedelta(minutes=5)
 FRESH_AT_MOST = timedelta(days=1)
 
 # A DNS name whose last label begins with a letter: no address in any spelling, and no bare name.
-_HOST = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?")
+HOST = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?")
 _PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)+")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
@@ -100,7 +100,7 @@ def fetch(
         parts = _parts(client_id)
         if parts is None:
             raise ValueError("not a document URL")  # noqa: TRY301 - one way out for all
-        addresses = _resolve_within(resolve, parts, deadline)
+        addresses = resolve_within(resolve, parts, deadline)
         # All of them, so that a mixed answer cannot be used to reach the private one.
         if not addresses or not all(map(admits, addresses)):
             raise ValueError("not a public address")  # noqa: TRY301 - as above
@@ -125,7 +125,7 @@ def _parts(client_id: str) -> SplitResult | None:
     if len(client_id) > MAX_URL or not printable or not client_id.startswith("https://"):
         return None
     parts = redirects.split(client_id)
-    if parts is None or not _HOST.fullmatch(parts.hostname or "") or parts.path in ("", "/"):
+    if parts is None or not HOST.fullmatch(parts.hostname or "") or parts.path in ("", "/"):
         return None
     port = f":{parts.port}" if parts.port is not None else ""
     # No user information, no upper case host, no empty or default port.
@@ -137,7 +137,12 @@ def _parts(client_id: str) -> SplitResult | None:
     return parts if re.fullmatch(r"[\x21-\x7e]*", parts.query) else None
 
 
-def _resolve_within(resolve: Resolve, parts: SplitResult, within: timedelta) -> list[str]:
+def resolve_within(resolve: Resolve, parts: SplitResult, within: timedelta) -> list[str]:
+    """The addresses of the host of `parts`; none where it has none.
+
+    Raises:
+        TimeoutError: It took longer.
+    """
     # In a thread of its own, since the system's resolver cannot be told to give up.
     box: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
 
@@ -156,18 +161,36 @@ def _resolve_within(resolve: Resolve, parts: SplitResult, within: timedelta) -> 
 
 def _get(addresses: list[str], parts: SplitResult, trust: ssl.SSLContext, ends: float) -> tuple[bytes, str]:
     """The body and the Cache-Control header of one GET; over by `ends`, a time of the monotonic clock."""
-    with _dial(addresses, parts.port or 443, ends) as raw, raw.dup() as line:
+    with connected(addresses, parts, trust=trust, ends=ends) as tls:
+        return _ask(tls, parts)
+
+
+@contextlib.contextmanager
+def connected(
+    addresses: list[str], parts: SplitResult, *, trust: ssl.SSLContext | None, ends: float
+) -> Iterator[socket.socket]:
+    """A connection to one of these addresses, for one request to `parts`; without `trust` it is not secured.
+
+    It is over by `ends`, a time of the monotonic clock.
+
+    Raises:
+        OSError: There is none, it is not the host's, or the time is over.
+    """
+    default = 443 if parts.scheme == "https" else 80
+    with _dial(addresses, parts.port or default, ends) as raw, raw.dup() as line:
         # A timeout of a socket starts again with every byte, so a second thread hangs up when time is over.
         watchdog = threading.Timer(_left(ends), _hang_up, [line])
         watchdog.start()
         try:
-            # The certificate must be the name's, though the address is dialled.
-            with trust.wrap_socket(raw, server_hostname=parts.hostname) as tls:
-                answer = _ask(tls, parts)
+            if trust is None:
+                yield raw
+            else:
+                # The certificate must be the name's, though the address is dialled.
+                with trust.wrap_socket(raw, server_hostname=parts.hostname) as tls:
+                    yield tls
         finally:
             watchdog.cancel()
     _left(ends)  # what was read may end where we hung up
-    return answer
 
 
 def _dial(addresses: list[str], port: int, ends: float) -> socket.socket:
@@ -182,7 +205,7 @@ def _dial(addresses: list[str], port: int, ends: float) -> socket.socket:
     raise TimeoutError("no connection")
 
 
-def _ask(tls: ssl.SSLSocket, parts: SplitResult) -> tuple[bytes, str]:
+def _ask(tls: socket.socket, parts: SplitResult) -> tuple[bytes, str]:
     caller = http.client.HTTPConnection(parts.netloc)
     caller.sock = tls
     headers = {
