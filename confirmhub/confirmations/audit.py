@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from confirmhub.confirmations import rows
 from confirmhub.confirmations.evidence import Record, checkpoint_hash
-from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Seal
+from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Halt, Seal
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -81,7 +81,7 @@ def records() -> Iterator[Iterator[Record]]:
 
 def _everything() -> Iterator[Record]:
     counts = Counter[str]()
-    for record in itertools.chain(_logs(), _checkpoints()):
+    for record in itertools.chain(_logs(), _checkpoints(), _halts()):
         counts[record["type"]] += 1
         yield record
     # Without it nobody could tell a whole export from the beginning of one.
@@ -89,6 +89,7 @@ def _everything() -> Iterator[Record]:
         "type": "end",
         "confirmations": counts["confirmation"],
         "checkpoints": counts["checkpoint"],
+        "halts": counts["halt"],
     }
 
 
@@ -119,6 +120,23 @@ def _checkpoints() -> Iterator[Record]:
             "seals": [
                 [str(one.confirmation_id), one.event_count, bytes(one.head).hex(), one.kept] for one in sealed
             ],
+        }
+
+
+def _halts() -> Iterator[Record]:
+    for halt in Halt.objects.order_by("id").iterator(chunk_size=100):
+        yield {
+            "type": "halt",
+            "id": halt.pk,
+            "client_id": halt.client_id,
+            "subject": halt.subject,
+            "action_pattern": halt.action_pattern,
+            "reason": halt.reason,
+            "set_by": halt.set_by_id,
+            "set_micros": _micros(halt.set_at),
+            "lift_reason": halt.lift_reason,
+            "lifted_by": halt.lifted_by_id,
+            "lifted_micros": _micros(halt.lifted_at) if halt.lifted_at else None,
         }
 
 

@@ -118,6 +118,28 @@ class NotApprover(ConfirmationError):
     code = "not_approver"
 
 
+class PageNeeded(ConfirmationError):
+    """The policy takes a decision from the confirm page alone, not from a host. Open the page."""
+
+    code = "page_needed"
+
+
+class NotPermitted(ConfirmationError):
+    """This account lacks the permission for that. An administrator can give it."""
+
+    code = "not_permitted"
+
+
+class Halted(ConfirmationError):
+    """An operator has stopped redemptions. Nothing was done. Try again when they have been let on."""
+
+    code = "halted"
+
+    def __init__(self, *, reason: str) -> None:
+        super().__init__()
+        self.reason = reason  # the operator's words: untrusted
+
+
 class SignInTooOld(ConfirmationError):
     """This decision needs a fresh sign-in. Sign in again and decide then."""
 

@@ -21,12 +21,13 @@ _STATUS_AFTER = {
     "requested": Status.PENDING,
     "allow": Status.APPROVED,
     "deny": Status.DENIED,
+    "denied": Status.DENIED,  # by an operator
     "cancelled": Status.CANCELLED,
     "revoked": Status.REVOKED,
     "expired": Status.EXPIRED,
     "redeemed": Status.REDEEMED,
 }
-_NOTHING_NEW = {"succeeded", "failed"}
+_NOTHING_NEW = {"succeeded", "failed", "refused", "reminded", "escalated", "unsent"}
 
 
 class BrokenLog(Exception):
@@ -43,6 +44,7 @@ class Checked:
 
     events: int = 0
     checkpoints: int = 0
+    halts: int = 0
     gone: int = 0
     """Sealed logs that are no longer there: past the time that they are kept."""
 
@@ -80,6 +82,8 @@ def check(records: Iterable[Record]) -> Checked:
             elif record["type"] == "end":
                 _check_end(record, checked)
                 ended = True
+            elif record["type"] == "halt":
+                checked.halts += 1
             else:
                 before = _check_checkpoint(record, checked, before=before)
                 for id_, count, head, kept in record["seals"]:
@@ -96,10 +100,10 @@ def check(records: Iterable[Record]) -> Checked:
 
 def _check_end(record: Record, checked: Checked) -> None:
     says, found = (
-        f"{confirmations} confirmations and {checkpoints} checkpoints"
-        for confirmations, checkpoints in (
-            (record["confirmations"], record["checkpoints"]),
-            (checked.confirmations, checked.checkpoints),
+        f"{confirmations} confirmations, {checkpoints} checkpoints and {halts} halts"
+        for confirmations, checkpoints, halts in (
+            (record["confirmations"], record["checkpoints"], record["halts"]),
+            (checked.confirmations, checked.checkpoints, checked.halts),
         )
     )
     if says != found:

@@ -1,10 +1,16 @@
-"""Columns that hold any Python string exactly."""
+"""Columns that hold any Python string exactly, and the values that a column may have."""
 
 from __future__ import annotations
 
+import enum
 import json
 
 from django.db import models
+
+
+def known(values: type[enum.StrEnum]) -> list[tuple[str, str]]:
+    """The values of a column that has few, each with its name for people."""
+    return [(str(value), str(value).title()) for value in values]
 
 
 class ExactTextField(models.TextField):  # type: ignore[type-arg]  # generic in the stubs alone

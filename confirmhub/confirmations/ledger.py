@@ -1,12 +1,13 @@
 """Every change of a confirmation, one function each; the only writer of its rows.
 
-Keyword-only. A refusal is a ConfirmationError and means that nothing was changed; a return means that
-the change is committed, or joined where the docstring says so. Time is Postgres's.
+Here are the moves of those who ask and of those who decide. `spending` has the executor's, `oversight` those
+of operators and of the clock; all are found here. Keyword-only. A refusal is a ConfirmationError and means
+that nothing was changed; a return means that the change is committed, or joined where the docstring says so.
+Time is Postgres's.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import uuid
 
@@ -18,13 +19,45 @@ from django.db.models.functions import Now
 from confirmhub import display
 from confirmhub.confirmations import errors, rows, rules, screen
 from confirmhub.confirmations.actions import Action, Observation
-from confirmhub.confirmations.models import Confirmation, Decision, Outcome
+from confirmhub.confirmations.models import Confirmation, Decision
+from confirmhub.confirmations.oversight import (
+    deny,
+    escalate_due,
+    expire_due,
+    halt,
+    lift,
+    remind_due,
+)
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.receipts import Receipt
-from confirmhub.confirmations.states import OPEN, Mode, Result, Status, Verdict
+from confirmhub.confirmations.rows import MAX_REASON
+from confirmhub.confirmations.spending import (
+    MAX_DETAIL,
+    redeem,
+    redeem_with,
+    report_outcome,
+    resolve_outcome,
+)
+from confirmhub.confirmations.states import OPEN, Assurance, Mode, Status, Verdict
 
-MAX_REASON = 280  # characters
-MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
+__all__ = [
+    "MAX_DETAIL",
+    "MAX_REASON",
+    "answer_by_host",
+    "cancel",
+    "decide",
+    "deny",
+    "escalate_due",
+    "expire_due",
+    "halt",
+    "lift",
+    "redeem",
+    "redeem_with",
+    "remind_due",
+    "report_outcome",
+    "request",
+    "resolve_outcome",
+    "revoke",
+]
 
 
 @rows.refused_when_busy
@@ -103,7 +136,11 @@ def request(
         self_approval=policy.self_approval,
         sign_in_within=policy.sign_in_within,
         redeem_within=policy.redeem_within,
+        assurance=policy.assurance,
+        escalation_group_id=policy.escalation_group_id,
         decide_by=Now() + policy.decide_within,
+        remind_at=Now() + policy.remind_after if policy.remind_after else None,
+        escalate_at=Now() + policy.escalate_after if policy.escalate_after else None,
     )
     confirmation.save(force_insert=True)
     rows.tell(approvers, "asked", confirmation)
@@ -124,7 +161,6 @@ def request(
 
 
 @rows.refused_when_busy
-@transaction.atomic
 def decide(
     *,
     confirmation_id: uuid.UUID,
@@ -146,8 +182,57 @@ def decide(
         SignInTooOld: The policy asks for a fresher sign-in.
         InvalidAction: The reason is longer than 280 characters.
     """
-    if len(reason) > MAX_REASON:
-        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
+    rows.check_reason(reason)
+    return _decide(
+        confirmation_id=confirmation_id,
+        approver=approver,
+        verdict=verdict,
+        digest_shown=digest_shown,
+        reason=reason,
+        assurance=Assurance.PAGE,
+    )
+
+
+@rows.refused_when_busy
+def answer_by_host(
+    *, confirmation_id: uuid.UUID, requester: Principal, verdict: Verdict, digest_shown: str
+) -> Confirmation:
+    """Record what the acting user answered to their host, where the policy takes a host's word.
+
+    `digest_shown` is the view digest, in hex, of the question that the host was given to show. Joins a
+    transaction.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+        PageNeeded: The policy wants the confirm page.
+        ConfirmationError: As for `decide`.
+    """
+    asked = rows.of(confirmation_id, requester).first()
+    person = rules.acting_user(subject=requester.subject).first()
+    if asked is None or person is None:
+        raise errors.NotFound
+    if asked.assurance != Assurance.HOST:
+        raise errors.PageNeeded
+    return _decide(
+        confirmation_id=confirmation_id,
+        approver=person,
+        verdict=verdict,
+        digest_shown=digest_shown,
+        reason="",
+        assurance=Assurance.HOST,
+    )
+
+
+@transaction.atomic
+def _decide(
+    *,
+    confirmation_id: uuid.UUID,
+    approver: User,
+    verdict: Verdict,
+    digest_shown: str,
+    reason: str,
+    assurance: Assurance,
+) -> Confirmation:
     # The quorum is counted under the row's lock: of two last approvals, the second waits here.
     row = Confirmation.objects.filter(id=confirmation_id)
     locked = rules.lock_for(confirmation_id=confirmation_id, approver=approver)
@@ -169,6 +254,7 @@ def decide(
         reason=reason,
         view_digest=confirmation.view_digest,
         renderer=display.VERSION,
+        assurance=assurance,
     )
     approvals = [*verdicts.values(), verdict].count(Verdict.APPROVE)
     if verdict is Verdict.DENY:
@@ -183,8 +269,10 @@ def decide(
         view_digest=digest_shown,
         reason=reason,
         status=confirmation.status,
+        assurance=assurance,
     )
     if confirmation.status != Status.PENDING:
+        rows.tell_service("settled", confirmation_id)
         if confirmation.requester_subject != str(approver.pk):
             acting = rules.acting_user(subject=confirmation.requester_subject)
             rows.tell(acting, "settled", confirmation)
@@ -194,27 +282,33 @@ def decide(
 
 @rows.refused_when_busy
 @transaction.atomic
-def cancel(*, confirmation_id: uuid.UUID, requester: Principal, reason: str = "") -> None:
+def cancel(*, confirmation_id: uuid.UUID, requester: Principal | User, reason: str = "") -> None:
     """Take a question back that nobody has decided on. Joins a transaction.
 
-    `reason` is for the record, in words of ours.
+    Its requester may, and an operator who has the permission to change confirmations. `reason` is for the
+    record, in words of ours or of the operator.
 
     Raises:
         NotFound: No such confirmation, or not theirs.
         InvalidAction: The reason is longer than 280 characters.
         ConfirmationError: It is no longer pending; the class says what it is.
     """
-    if len(reason) > MAX_REASON:
-        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
-    moved = rows.of(confirmation_id, requester).filter(status=Status.PENDING, decide_by__gt=Now())
+    rows.check_reason(reason)
+    if isinstance(requester, Principal):
+        row = rows.of(confirmation_id, requester)
+    else:
+        rows.check_permission(requester, rows.CHANGE)
+        row = Confirmation.objects.filter(id=confirmation_id)
+    moved = row.filter(status=Status.PENDING, decide_by__gt=Now())
     if moved.update(status=Status.CANCELLED, settled_at=Now(), settled_reason=reason) != 1:
-        raise rows.refusal(rows.of(confirmation_id, requester), if_approved=errors.AlreadyDecided())
+        raise rows.refusal(row, if_approved=errors.AlreadyDecided())
     rows.log(
         confirmation_id,
         "cancelled",
         actor=rows.name(requester),
         **({"reason": reason} if reason else {}),
     )
+    rows.tell_service("settled", confirmation_id)
     rows.wake(confirmation_id)
 
 
@@ -231,14 +325,13 @@ def revoke(*, confirmation_id: uuid.UUID, revoker: User | Principal, reason: str
         InvalidAction: The reason is longer than 280 characters.
         ConfirmationError: It is not approved any more, or not yet; the class says what it is.
     """
-    if len(reason) > MAX_REASON:
-        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
+    rows.check_reason(reason)
     if isinstance(revoker, Principal):
         row = rows.of(confirmation_id, revoker)
     else:
         row = Confirmation.objects.filter(id=confirmation_id)
         found = row.first()
-        operator = revoker.is_active and revoker.has_perm("confirmations.change_confirmation")
+        operator = revoker.is_active and revoker.has_perm(rows.CHANGE)
         if found is None or not (operator or rules.may_decide(confirmation=found, approver=revoker)):
             raise errors.NotFound
     moved = row.filter(status=Status.APPROVED, redeem_by__gt=Now())
@@ -246,101 +339,10 @@ def revoke(*, confirmation_id: uuid.UUID, revoker: User | Principal, reason: str
         # Approved after all: it became so between the statement and this look.
         raise rows.refusal(row, if_approved=errors.Busy(retry_after=1))
     rows.log(confirmation_id, "revoked", actor=rows.name(revoker), reason=reason)
-
-
-@rows.refused_when_busy
-def redeem(
-    *, confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
-) -> Receipt:
-    """Spend an approved confirmation, for the action that is about to be taken.
-
-    Succeeds at most once; the same `redemption_key` gets the same receipt again, marked replayed. The
-    spending is committed when this returns, so act after it, never inside a transaction around it.
-
-    Raises:
-        NotFound: No such confirmation, or not theirs.
-        ActionDiffers: It is for another action or audience.
-        AlreadyRedeemed: It was spent under another key.
-        InvalidAction: The redemption key is malformed.
-        ConfirmationError: Pending, Denied, Expired, Revoked or Cancelled.
-        RuntimeError: There is a transaction around the call.
-    """
-    rows.check_key(redemption_key, of="redemption")
-    with transaction.atomic(durable=True):
-        pass  # raises inside of another transaction. The statement below is its own, and committed with it.
-    asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
-    spent = rows.execute(rows.REDEEM, rows.redeem_columns([asked]))
-    if spent:
-        return Receipt(confirmation_id, action.digest.hex(), redemption_key, spent[0][1], replayed=False)
-
-    row = rows.of(confirmation_id, requester)
-    confirmation = row.select_related("outcome").first()
-    if confirmation is None:
-        raise errors.NotFound
-    if (confirmation.audience, bytes(confirmation.digest)) != (action.audience, action.digest):
-        raise errors.ActionDiffers
-    if confirmation.redemption_key != redemption_key or confirmation.redeemed_at is None:
-        # Approved after all: it became so between the statement and this look.
-        raise rows.refusal(row, if_approved=errors.Busy(retry_after=1))
-    outcome = getattr(confirmation, "outcome", None)
-    return Receipt(
-        confirmation_id,
-        action.digest.hex(),
-        redemption_key,
-        confirmation.redeemed_at,
-        replayed=True,
-        result=Result(outcome.result) if outcome else None,
-        detail=outcome.detail if outcome else "",
-    )
-
-
-@rows.refused_when_busy
-@transaction.atomic
-def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> None:
-    """Record what came of the execution. The same result again changes nothing. Joins a transaction.
-
-    `detail` is kept up to 2,000 characters, and cut visibly.
-
-    Raises:
-        NotFound: There is no such redemption.
-        AlreadyReported: The other result was reported before.
-    """
-    row = Confirmation.objects.filter(
-        id=receipt.confirmation_id, status=Status.REDEEMED, redemption_key=receipt.redemption_key
-    )
-    # Under the row's lock, so that two reports are told apart and the log has one.
-    if row.select_for_update(no_key=True).first() is None:
-        raise errors.NotFound
-    before = Outcome.objects.filter(confirmation_id=receipt.confirmation_id).first()
-    if before is not None and before.result != result:
-        raise errors.AlreadyReported
-    if before is None:
-        kept = _cut(detail)
-        Outcome.objects.create(confirmation_id=receipt.confirmation_id, result=result, detail=kept)
-        rows.log(receipt.confirmation_id, result, actor="executor", detail=kept)
-
-
-@rows.refused_when_busy
-@transaction.atomic
-def expire_due(*, limit: int) -> int:
-    """Give overdue confirmations the status that they have in fact, at most `limit`; say how many.
-
-    It only tidies: each move compares the deadline itself. Joins a transaction.
-    """
-    overdue = Confirmation.objects.filter(rows.OVERDUE).order_by("id")
-    locked = overdue.select_for_update(no_key=True, skip_locked=True).values_list("id", flat=True)
-    return rows.expire(list(locked[:limit]))
+    rows.tell_service("revoked", confirmation_id)
 
 
 def _approve(confirmation_id: uuid.UUID) -> None:
     Confirmation.objects.filter(id=confirmation_id).update(
         status=Status.APPROVED, settled_at=Now(), redeem_by=Now() + F("redeem_within")
     )
-
-
-def _cut(detail: str) -> str:
-    """The execution is over, so its report must not fail for its length; the cut says what it hides."""
-    if len(detail) <= MAX_DETAIL:
-        return detail
-    digest = hashlib.sha256(detail.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return f"{detail[: MAX_DETAIL - 60]} ... {len(detail) - MAX_DETAIL + 60} more, sha256 {digest}"

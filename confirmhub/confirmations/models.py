@@ -8,7 +8,6 @@ and events, decisions and outcomes are only ever added.
 from __future__ import annotations
 
 import json
-from datetime import timedelta
 from typing import ClassVar, cast
 
 from django.conf import settings
@@ -18,11 +17,12 @@ from django.db.models import F, Q
 from django.db.models.functions import Length, Now
 
 from confirmhub.confirmations.actions import Json
-from confirmhub.confirmations.fields import ExactTextField
+from confirmhub.confirmations.fields import ExactTextField, known
 from confirmhub.confirmations.ids import new_id
-from confirmhub.confirmations.policies import BUILT_IN, Policy
-from confirmhub.confirmations.sending import Chore, Notice
-from confirmhub.confirmations.states import FINAL, OPEN, Mode, Result, Status, Verdict
+from confirmhub.confirmations.ruling import Halt, Rule
+from confirmhub.confirmations.sealing import Checkpoint, Seal
+from confirmhub.confirmations.sending import Chore, Hook, Notice
+from confirmhub.confirmations.states import FINAL, OPEN, Assurance, Mode, Result, Status, Verdict
 
 __all__ = [
     "Checkpoint",
@@ -30,6 +30,8 @@ __all__ = [
     "Confirmation",
     "Decision",
     "Event",
+    "Halt",
+    "Hook",
     "Notice",
     "Outcome",
     "Rule",
@@ -37,10 +39,6 @@ __all__ = [
 ]
 
 models.BinaryField.register_lookup(Length)
-
-
-def _known(values: type[Status | Verdict | Result | Mode]) -> list[tuple[str, str]]:
-    return [(str(value), str(value).title()) for value in values]
 
 
 class Confirmation(models.Model):
@@ -64,14 +62,18 @@ class Confirmation(models.Model):
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is "none given"
 
     policy = models.CharField(max_length=100)
-    mode = models.CharField(max_length=10, choices=_known(Mode))
+    mode = models.CharField(max_length=10, choices=known(Mode))
     approvals_needed = models.PositiveSmallIntegerField()
     approver_group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+")
     self_approval = models.BooleanField(default=False)
     sign_in_within = models.DurationField(null=True)
     redeem_within = models.DurationField()
+    assurance = models.CharField(max_length=10, choices=known(Assurance), default=Assurance.PAGE)
+    remind_at = models.DateTimeField(null=True)
+    escalate_at = models.DateTimeField(null=True)
+    escalation_group = models.ForeignKey(Group, models.PROTECT, null=True, related_name="+")
 
-    status = models.CharField(max_length=10, choices=_known(Status), default=Status.PENDING)
+    status = models.CharField(max_length=10, choices=known(Status), default=Status.PENDING)
     requested_at = models.DateTimeField(db_default=Now())
     decide_by = models.DateTimeField()
     redeem_by = models.DateTimeField(null=True)
@@ -79,6 +81,10 @@ class Confirmation(models.Model):
     settled_reason = ExactTextField(blank=True, default="")  # of a denial or a revocation
     redeemed_at = models.DateTimeField(null=True)
     redemption_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is "not redeemed"
+
+    reminded_at = models.DateTimeField(null=True)
+    escalated_at = models.DateTimeField(null=True)  # since when the escalation group may decide too
+    refusals = models.PositiveSmallIntegerField(default=0)  # redemptions refused, up to a bound
 
     event_count = models.PositiveIntegerField(default=0)
     event_head = models.BinaryField(default=bytes)  # the newest event's hash
@@ -89,12 +95,20 @@ class Confirmation(models.Model):
             models.CheckConstraint(name="confirmation_status_known", condition=Q(status__in=sorted(Status))),
             models.CheckConstraint(name="confirmation_mode_known", condition=Q(mode__in=sorted(Mode))),
             models.CheckConstraint(
+                name="confirmation_assurance_known", condition=Q(assurance__in=sorted(Assurance))
+            ),
+            models.CheckConstraint(
                 name="confirmation_digests_are_sha256",
                 condition=Q(digest__length=32, view_digest__length=32),
             ),
             models.CheckConstraint(
                 name="confirmation_approve_names_a_group",
                 condition=~Q(mode=Mode.APPROVE) | Q(approver_group__isnull=False),
+            ),
+            models.CheckConstraint(
+                name="confirmation_escalates_to_a_group",
+                condition=Q(escalate_at__isnull=True, escalated_at__isnull=True)
+                | Q(escalation_group__isnull=False),
             ),
             models.CheckConstraint(
                 name="confirmation_needs_an_approval", condition=Q(approvals_needed__gte=1)
@@ -170,6 +184,23 @@ class Confirmation(models.Model):
                 fields=["approver_group", "decide_by"],
                 condition=Q(status=Status.PENDING),
             ),
+            # rules.waiting_for, after an escalation
+            models.Index(
+                name="confirmation_of_escalation",
+                fields=["escalation_group", "decide_by"],
+                condition=Q(status=Status.PENDING, escalated_at__isnull=False),
+            ),
+            # oversight.remind_due, oversight.escalate_due
+            models.Index(
+                name="confirmation_to_remind",
+                fields=["remind_at"],
+                condition=Q(status=Status.PENDING, reminded_at__isnull=True, remind_at__isnull=False),
+            ),
+            models.Index(
+                name="confirmation_to_escalate",
+                fields=["escalate_at"],
+                condition=Q(status=Status.PENDING, escalated_at__isnull=True, escalate_at__isnull=False),
+            ),
             # queries.list_without_outcome
             models.Index(
                 name="confirmation_redeemed",
@@ -195,88 +226,25 @@ class Confirmation(models.Model):
         return [(label, value) for label, value in json.loads(self.facts)]
 
 
-class Rule(models.Model):
-    """A policy that operators keep: the first by rank that fits an action applies to it."""
-
-    name = models.CharField(max_length=100, unique=True)
-    rank = models.IntegerField(help_text="The lowest rank that fits applies.")
-    audience = models.CharField(max_length=500, blank=True, help_text="The exact resource URL; empty: any.")
-    action_pattern = models.CharField(max_length=100, default="*", help_text="* stands for any characters.")
-    client_id = models.CharField(max_length=255, blank=True, help_text="The exact client id; empty: any.")
-
-    mode = models.CharField(max_length=10, choices=_known(Mode))
-    question = models.CharField(max_length=200, blank=True, help_text="Empty: the tool author's words.")
-    approver_group = models.ForeignKey(Group, models.PROTECT, null=True, blank=True, related_name="+")
-    approvals_needed = models.PositiveSmallIntegerField(default=1)
-    self_approval = models.BooleanField(default=False)
-    sign_in_within = models.DurationField(null=True, blank=True, help_text="Empty: any sign-in will do.")
-    decide_within = models.DurationField(default=BUILT_IN.decide_within)
-    redeem_within = models.DurationField(default=BUILT_IN.redeem_within)
-    max_open = models.PositiveIntegerField(default=BUILT_IN.max_open)
-    max_waiting = models.PositiveIntegerField(default=BUILT_IN.max_waiting)
-
-    class Meta:
-        ordering: ClassVar = ["rank", "id"]
-        constraints: ClassVar = [
-            models.CheckConstraint(name="rule_mode_known", condition=Q(mode__in=sorted(Mode))),
-            models.CheckConstraint(
-                name="rule_approve_names_a_group",
-                condition=~Q(mode=Mode.APPROVE) | Q(approver_group__isnull=False),
-                violation_error_message="Name the group whose members approve.",
-            ),
-            models.CheckConstraint(
-                name="rule_one_approval_unless_approve",
-                condition=Q(approvals_needed=1) | Q(mode=Mode.APPROVE, approvals_needed__gte=1),
-                violation_error_message="Only the mode approve takes more than one approval.",
-            ),
-            models.CheckConstraint(
-                name="rule_times_are_positive",
-                condition=Q(decide_within__gt=timedelta(), redeem_within__gt=timedelta())
-                & (Q(sign_in_within__isnull=True) | Q(sign_in_within__gt=timedelta())),
-                violation_error_message="Every time must be longer than nothing.",
-            ),
-            models.CheckConstraint(
-                name="rule_limits_are_positive",
-                condition=Q(max_open__gte=1, max_waiting__gte=1),
-                violation_error_message="A limit of nothing is the mode deny.",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
-
-    @property
-    def policy(self) -> Policy:
-        return Policy(
-            name=self.name,
-            mode=Mode(self.mode),
-            question=self.question,
-            approver_group_id=self.approver_group_id,
-            approvals_needed=self.approvals_needed,
-            self_approval=self.self_approval,
-            sign_in_within=self.sign_in_within,
-            decide_within=self.decide_within,
-            redeem_within=self.redeem_within,
-            max_open=self.max_open,
-            max_waiting=self.max_waiting,
-        )
-
-
 class Decision(models.Model):
     """One approver's verdict, and the digest of what was on their screen."""
 
     confirmation = models.ForeignKey(Confirmation, models.PROTECT, related_name="decisions")
     approver = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    verdict = models.CharField(max_length=7, choices=_known(Verdict))
+    verdict = models.CharField(max_length=7, choices=known(Verdict))
     reason = ExactTextField(blank=True)
     view_digest = models.BinaryField()
     renderer = models.CharField(max_length=100)
+    assurance = models.CharField(max_length=10, choices=known(Assurance), default=Assurance.PAGE)
     decided_at = models.DateTimeField(db_default=Now())
 
     class Meta:
         constraints: ClassVar = [
             models.UniqueConstraint(name="decision_one_per_approver", fields=["confirmation", "approver"]),
             models.CheckConstraint(name="decision_verdict_known", condition=Q(verdict__in=sorted(Verdict))),
+            models.CheckConstraint(
+                name="decision_assurance_known", condition=Q(assurance__in=sorted(Assurance))
+            ),
             models.CheckConstraint(
                 name="decision_view_digest_is_sha256", condition=Q(view_digest__length=32)
             ),
@@ -292,7 +260,7 @@ class Outcome(models.Model):
     confirmation = models.OneToOneField(
         Confirmation, models.PROTECT, primary_key=True, related_name="outcome"
     )
-    result = models.CharField(max_length=9, choices=_known(Result))
+    result = models.CharField(max_length=9, choices=known(Result))
     detail = ExactTextField(blank=True)
     reported_at = models.DateTimeField(db_default=Now())
 
@@ -325,39 +293,3 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.seq} {self.kind}"
-
-
-class Checkpoint(models.Model):
-    """One link of the chain that seals the logs of all finished confirmations."""
-
-    seq = models.BigIntegerField(primary_key=True)
-    at = models.DateTimeField()
-    count = models.PositiveIntegerField()
-    hash = models.BinaryField()
-
-    class Meta:
-        ordering: ClassVar = ["seq"]
-        constraints: ClassVar = [
-            models.CheckConstraint(name="checkpoint_hash_is_sha256", condition=Q(hash__length=32)),
-        ]
-
-    def __str__(self) -> str:
-        return f"checkpoint {self.seq}"
-
-
-class Seal(models.Model):
-    """How far a confirmation's log had come at a checkpoint. It outlives the confirmation."""
-
-    checkpoint = models.ForeignKey(Checkpoint, models.PROTECT, related_name="seals")
-    confirmation_id = models.UUIDField()
-    event_count = models.PositiveIntegerField()
-    head = models.BinaryField()
-
-    class Meta:
-        constraints: ClassVar = [
-            models.UniqueConstraint(name="seal_once", fields=["confirmation_id", "event_count"]),
-            models.CheckConstraint(name="seal_head_is_sha256", condition=Q(head__length=32)),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.confirmation_id} up to {self.event_count}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime as dt
 from dataclasses import dataclass
 
-from confirmhub.confirmations.states import Mode
+from confirmhub.confirmations.states import Assurance, Mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,24 @@ class Policy:
 
     question: str = ""
     """The policy's own words for what will be done; empty: the tool author's."""
+
+    assurance: Assurance = Assurance.PAGE
+    """The least that a decision must come with. What a host says counts where this is `host` alone."""
+
+    remind_before: dt.timedelta | None = None
+    """How long before `decide_by` those who have not decided are told again; None: never."""
+
+    escalate_after: dt.timedelta | None = None
+    """How long after it was asked the members of the escalation group may decide too; None: never."""
+
+    escalation_group_id: int | None = None
+
+    @property
+    def remind_after(self) -> dt.timedelta | None:
+        """How long after it was asked they are told again; None: never, or there is no time for it."""
+        if self.remind_before is None or self.remind_before >= self.decide_within:
+            return None
+        return self.decide_within - self.remind_before
 
 
 BUILT_IN = Policy(

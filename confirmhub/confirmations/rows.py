@@ -21,13 +21,15 @@ from psycopg import errors as postgres
 
 from confirmhub.confirmations import errors
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.models import Confirmation, Notice
+from confirmhub.confirmations.models import Confirmation, Halt, Hook, Notice
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import OPEN, Status
 
 OVERDUE = Q(status=Status.PENDING, decide_by__lte=Now()) | Q(status=Status.APPROVED, redeem_by__lte=Now())
 IS_OVERDUE = ExpressionWrapper(OVERDUE, BooleanField())  # to annotate a row with
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
+CHANGE = "confirmations.change_confirmation"  # the permission of operators
+MAX_REASON = 280  # characters
 RETRY_AFTER = 5  # seconds until it is worth asking again whether somebody decided
 
 # One statement checks and spends, and writes the event: of two redemptions the second waits for the row,
@@ -36,6 +38,9 @@ REDEEM = """
 WITH asked AS (
     SELECT * FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bytea[], %s::text[], %s::text[])
         AS asked(id, client_id, subject, audience, digest, key, actor)
+), halts AS (
+    -- Not only read: the lock that this takes on the table is what `oversight.halt` waits for.
+    SELECT * FROM confirmations_halt WHERE lifted_at IS NULL FOR KEY SHARE
 ), spent AS (
     UPDATE confirmations_confirmation AS c
     SET status = 'redeemed', redeemed_at = statement_timestamp(), redemption_key = asked.key,
@@ -46,6 +51,9 @@ WITH asked AS (
     WHERE c.id = asked.id AND c.status = 'approved' AND c.redeem_by > statement_timestamp()
         AND c.requester_client_id = asked.client_id AND c.requester_subject = asked.subject
         AND c.audience = asked.audience AND c.digest = asked.digest
+        AND NOT EXISTS (
+            SELECT FROM halts AS halt WHERE halt.client_id IN ('', c.requester_client_id)
+                AND halt.subject IN ('', c.requester_subject) AND c.action LIKE halt.action_like)
     RETURNING c.id, c.event_count, c.event_head, c.redeemed_at, asked.actor
 ), logged AS (
     INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
@@ -66,6 +74,24 @@ WITH chained AS (
 )
 INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
 SELECT id, event_count, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
+"""
+
+
+# The first few are on the record; a storm of replays finds the bound, or the row locked, and writes nothing.
+_REFUSED = """
+WITH refused AS (
+    SELECT id FROM confirmations_confirmation WHERE id = %(id)s AND refusals < 10
+    FOR NO KEY UPDATE SKIP LOCKED
+), chained AS (
+    UPDATE confirmations_confirmation AS c
+    SET refusals = c.refusals + 1, event_count = c.event_count + 1,
+        event_head = confirmhub_event_hash(
+            c.event_head, c.id, c.event_count + 1, 'refused', %(actor)s, statement_timestamp(), %(detail)s)
+    FROM refused WHERE c.id = refused.id
+    RETURNING c.id, c.event_count, c.event_head
+)
+INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
+SELECT id, event_count, 'refused', %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
 """
 
 
@@ -106,6 +132,29 @@ def check_key(key: str, *, of: str) -> None:
         raise errors.InvalidAction(f"The {of} key must be 1 to 200 printable ASCII characters.")
 
 
+def check_reason(reason: str, *, required: bool = False) -> None:
+    """Hold a person's reason to what is stored and shown.
+
+    Raises:
+        InvalidAction: It is longer than 280 characters, or there is none where one is required.
+    """
+    if len(reason) > MAX_REASON:
+        raise errors.InvalidAction(f"A reason has at most {MAX_REASON} characters.")
+    if required and not reason.strip():
+        raise errors.InvalidAction("Give a reason; it stands in the record.")
+
+
+def check_permission(operator: User, permission: str) -> None:
+    """Hold an operator to their permissions, as the database has them now.
+
+    Raises:
+        NotPermitted: They lack it, or their account is deactivated.
+    """
+    now = User.objects.filter(pk=operator.pk, is_active=True).first()
+    if now is None or not now.has_perm(permission):
+        raise errors.NotPermitted
+
+
 def refused_when_busy[**P, R](move: Callable[P, R]) -> Callable[P, R]:
     """Turn a lock or statement time-out, or a deadlock, into a refusal: Postgres has undone all of it."""
 
@@ -133,6 +182,12 @@ def log(confirmation_id: uuid.UUID, kind: str, *, actor: str, **detail: str) -> 
     """Append one event to the confirmation's chain. The row is locked by the move that it tells of."""
     text = json.dumps(detail, sort_keys=True, separators=(",", ":"))
     execute(_LOG, {"id": confirmation_id, "kind": str(kind), "actor": actor, "detail": text})
+
+
+def log_refusal(confirmation_id: uuid.UUID, *, actor: Principal, refusal: errors.ConfirmationError) -> None:
+    """Record that its requester tried to redeem it and was refused; of many attempts the first ten."""
+    detail = json.dumps({"code": refusal.code}, separators=(",", ":"))
+    execute(_REFUSED, {"id": confirmation_id, "actor": name(actor), "detail": detail})
 
 
 def wake(confirmation_id: uuid.UUID) -> None:
@@ -165,6 +220,7 @@ def expire(ids: list[uuid.UUID]) -> int:
             continue
         expired += 1
         log(confirmation_id, "expired", actor="clock")
+        tell_service("settled" if was_pending else "lapsed", confirmation_id)
         if was_pending:
             wake(confirmation_id)
     return expired
@@ -177,9 +233,33 @@ def tell(people: Iterable[User], kind: str, confirmation: Confirmation) -> None:
     )
 
 
+def tell_service(kind: str, confirmation_id: uuid.UUID) -> None:
+    """Write a notice for the service that asked, where it has a hook."""
+    of_asker = Confirmation.objects.filter(id=confirmation_id).values("requester_client_id")
+    hooks = Hook.objects.filter(client_id__in=of_asker, is_active=True)
+    Notice.objects.bulk_create(
+        (Notice(confirmation_id=confirmation_id, kind=kind, hook=hook) for hook in hooks),
+        ignore_conflicts=True,
+    )
+
+
 def take_turns(name: str) -> None:
     """Let one transaction at a time go on past this point, of those that give the same name."""
     execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [f"confirmhub {name}"])
+
+
+def halt_on(confirmation: Confirmation) -> errors.Halted | None:
+    """The refusal of the stop that covers this confirmation, if one is in force."""
+    stopped = execute(
+        """SELECT halt.id FROM confirmations_halt AS halt
+        WHERE halt.lifted_at IS NULL AND halt.client_id IN ('', %s) AND halt.subject IN ('', %s)
+            AND %s LIKE halt.action_like
+        ORDER BY halt.id DESC LIMIT 1""",
+        [confirmation.requester_client_id, confirmation.requester_subject, confirmation.action],
+    )
+    if not stopped:
+        return None
+    return errors.Halted(reason=Halt.objects.get(pk=stopped[0][0]).reason)
 
 
 def refuse_too_many(columns: Mapping[str, object], *, most: int, statuses: Collection[Status] = OPEN) -> None:

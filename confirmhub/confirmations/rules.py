@@ -97,6 +97,18 @@ def lock_for(*, confirmation_id: uuid.UUID, approver: User) -> Locked:
     return Locked(found, is_open=held["open"], is_fresh=held["fresh"])
 
 
+def asked_now(*, confirmation: Confirmation) -> QuerySet[User]:
+    """Those who may decide on it now and have not."""
+    people = User.objects.filter(is_active=True).exclude(pk__in=confirmation.decisions.values("approver"))
+    if confirmation.mode == Mode.CONFIRM:
+        return people.filter(pk=_pk(confirmation.requester_subject))
+    groups = [confirmation.approver_group_id]
+    if confirmation.escalated_at is not None:
+        groups.append(confirmation.escalation_group_id)
+    members = people.filter(groups__in=groups).distinct()
+    return members if confirmation.self_approval else members.exclude(pk=_pk(confirmation.requester_subject))
+
+
 def may_see(*, approver: User) -> QuerySet[Confirmation]:
     """What this person may decide on, could have, or has asked for by their own agent."""
     return _while_active(approver).filter(_own(approver) | _asked_of(approver))
@@ -105,9 +117,15 @@ def may_see(*, approver: User) -> QuerySet[Confirmation]:
 def parts_to_see(*, approver: User) -> list[QuerySet[Confirmation]]:
     """What `may_see` finds, in parts that share no row; an index finds the newest of each part alone."""
     seen = _while_active(approver)
-    groups = approver.groups.values_list("pk", flat=True)
-    of_groups = [seen.filter(~_own(approver), mode=Mode.APPROVE, approver_group=group) for group in groups]
-    return [seen.filter(_own(approver)), *of_groups]
+    groups = list(approver.groups.values_list("pk", flat=True))
+    others = seen.filter(~_own(approver), mode=Mode.APPROVE)
+    of_groups = [others.filter(approver_group=group) for group in groups]
+    escalated = others.filter(escalated_at__isnull=False).exclude(approver_group__in=groups)
+    return [
+        seen.filter(_own(approver)),
+        *of_groups,
+        *(escalated.filter(escalation_group=group) for group in groups),
+    ]
 
 
 def waiting_for(*, approver: User) -> QuerySet[Confirmation]:
@@ -132,7 +150,9 @@ def _own(approver: User) -> Q:
 
 
 def _asked_of(approver: User) -> Q:
-    in_group = Q(mode=Mode.APPROVE, approver_group__in=approver.groups.values("pk"))
+    groups = approver.groups.values("pk")
+    escalated = Q(escalated_at__isnull=False, escalation_group__in=groups)
+    in_group = Q(mode=Mode.APPROVE) & (Q(approver_group__in=groups) | escalated)
     return (Q(mode=Mode.CONFIRM) & _own(approver)) | (in_group & (Q(self_approval=True) | ~_own(approver)))
 
 

@@ -31,6 +31,8 @@ def view_digest(
         policy.approver_group_id,
         policy.self_approval,
         policy.redeem_within.total_seconds(),
+        policy.assurance,
+        policy.escalation_group_id,
     ]
     words = json.dumps([observation.facts, observation.fingerprint, summary, question, rule, display.VERSION])
     return hashlib.sha256(framed(VIEW_DOMAIN, action.digest, words.encode("ascii"))).digest()

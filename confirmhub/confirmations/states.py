@@ -25,6 +25,13 @@ class Result(enum.StrEnum):
     FAILED = "failed"
 
 
+class Assurance(enum.StrEnum):
+    """How surely it was the person who decided."""
+
+    PAGE = "page"  # they read it on the confirm page, signed in
+    HOST = "host"  # their host says that they said so
+
+
 class Mode(enum.StrEnum):
     CONFIRM = "confirm"  # the acting user says yes to their own agent
     APPROVE = "approve"  # people of a group say yes, from a queue

@@ -26,6 +26,7 @@ RIGHTS = {
     "confirmations_outcome": APPEND,
     "confirmations_checkpoint": APPEND,
     "confirmations_seal": APPEND,
+    "confirmations_halt": KEEP,
     "django_migrations": READ,
 }
 

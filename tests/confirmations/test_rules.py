@@ -103,7 +103,7 @@ def test_what_a_rule_allows_is_recorded_and_spent_once_without_a_person(agent: P
     with pytest.raises(errors.AlreadyRedeemed):
         redeem(allowed, agent)
     assert receipt.replayed is False
-    assert kinds_of_events(allowed) == ["requested", "allow", "redeemed"]
+    assert kinds_of_events(allowed) == ["requested", "allow", "redeemed", "refused"]
     assert not allowed.notices.exists()
 
 

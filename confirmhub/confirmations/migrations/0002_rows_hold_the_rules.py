@@ -28,13 +28,15 @@ BEGIN
         OLD.digest, OLD.summary, OLD.facts, OLD.fingerprint, OLD.question, OLD.view_digest,
         OLD.tool_digest, OLD.idempotency_key, OLD.policy, OLD.mode, OLD.approvals_needed,
         OLD.approver_group_id, OLD.self_approval, OLD.sign_in_within, OLD.redeem_within,
-        OLD.requested_at, OLD.decide_by)
+        OLD.requested_at, OLD.decide_by, OLD.assurance, OLD.remind_at, OLD.escalate_at,
+        OLD.escalation_group_id)
        IS DISTINCT FROM
        (NEW.id, NEW.requester_client_id, NEW.requester_subject, NEW.audience, NEW.action, NEW.arguments,
         NEW.digest, NEW.summary, NEW.facts, NEW.fingerprint, NEW.question, NEW.view_digest,
         NEW.tool_digest, NEW.idempotency_key, NEW.policy, NEW.mode, NEW.approvals_needed,
         NEW.approver_group_id, NEW.self_approval, NEW.sign_in_within, NEW.redeem_within,
-        NEW.requested_at, NEW.decide_by)
+        NEW.requested_at, NEW.decide_by, NEW.assurance, NEW.remind_at, NEW.escalate_at,
+        NEW.escalation_group_id)
     THEN
         RAISE EXCEPTION 'confirmation %: what was asked is fixed', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
@@ -47,6 +49,14 @@ BEGIN
     END IF;
     IF NEW.sealed_events < OLD.sealed_events OR NEW.sealed_events > NEW.event_count THEN
         RAISE EXCEPTION 'confirmation %: a seal is not taken back', OLD.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    IF NEW.refusals < OLD.refusals
+        OR (OLD.reminded_at IS DISTINCT FROM NEW.reminded_at AND OLD.reminded_at IS NOT NULL)
+        OR (OLD.escalated_at IS DISTINCT FROM NEW.escalated_at
+            AND (OLD.escalated_at IS NOT NULL OR OLD.status <> 'pending'))
+    THEN
+        RAISE EXCEPTION 'confirmation %: what happened is not taken back', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     IF OLD.status = NEW.status THEN
@@ -67,6 +77,7 @@ BEGIN
         -- By its schema: a temporary table of the same name would be found first.
         SELECT count(*) FROM public.confirmations_decision
         WHERE confirmation_id = NEW.id AND verdict = 'approve' AND view_digest = NEW.view_digest
+            AND (assurance = 'page' OR NEW.assurance = 'host')
     ) THEN
         RAISE EXCEPTION 'confirmation %: not enough approvals of what was asked', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
@@ -113,6 +124,24 @@ CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
 CREATE TRIGGER confirmations_stays BEFORE DELETE ON confirmations_confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
+
+CREATE FUNCTION confirmations_halt_guard() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF TG_OP = 'DELETE' OR OLD.lifted_at IS NOT NULL
+        OR (OLD.id, OLD.client_id, OLD.subject, OLD.action_pattern, OLD.action_like, OLD.reason,
+            OLD.set_by_id, OLD.set_at)
+           IS DISTINCT FROM
+           (NEW.id, NEW.client_id, NEW.subject, NEW.action_pattern, NEW.action_like, NEW.reason,
+            NEW.set_by_id, NEW.set_at)
+    THEN
+        RAISE EXCEPTION 'halt %: it is set once and lifted once', OLD.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+CREATE TRIGGER confirmations_halt_guard BEFORE UPDATE OR DELETE ON confirmations_halt
+    FOR EACH ROW EXECUTE FUNCTION confirmations_halt_guard();
 
 -- Runs with its owner's rights, since the service has none to delete. It takes whole logs alone, finished
 -- and sealed to the last event, and none younger than a day.
@@ -161,6 +190,8 @@ BACK = """
 DROP TRIGGER confirmations_ring ON confirmations_chore;
 DROP TRIGGER confirmations_ring ON confirmations_notice;
 DROP FUNCTION confirmations_ring();
+DROP TRIGGER confirmations_halt_guard ON confirmations_halt;
+DROP FUNCTION confirmations_halt_guard();
 DROP FUNCTION confirmhub_retire(interval, integer);
 DROP TRIGGER confirmations_stays ON confirmations_confirmation;
 DROP TRIGGER confirmations_append_only ON confirmations_seal;

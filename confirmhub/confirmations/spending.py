@@ -1,0 +1,175 @@
+"""The moves that spend a yes: the executor's redemption, and what came of it. `ledger` gives them out.
+
+Keyword-only. A refusal is a ConfirmationError and means that nothing was changed. Time is Postgres's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from confirmhub.confirmations import errors, rows
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Confirmation, Outcome
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.receipts import Receipt
+from confirmhub.confirmations.states import Result, Status
+
+MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
+
+
+@rows.refused_when_busy
+def redeem(
+    *, confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
+) -> Receipt:
+    """Spend an approved confirmation, for the action that is about to be taken.
+
+    Succeeds at most once; the same `redemption_key` gets the same receipt again, marked replayed. The
+    spending is committed when this returns, so act after it, never inside a transaction around it.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+        ActionDiffers: It is for another action or audience.
+        AlreadyRedeemed: It was spent under another key.
+        Halted: An operator has stopped redemptions like this one.
+        InvalidAction: The redemption key is malformed.
+        ConfirmationError: Pending, Denied, Expired, Revoked or Cancelled.
+        RuntimeError: There is a transaction around the call.
+    """
+    rows.check_key(redemption_key, of="redemption")
+    with transaction.atomic(durable=True):
+        pass  # raises inside of another transaction. The statement below is its own, and committed with it.
+    asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
+    spent = rows.execute(rows.REDEEM, rows.redeem_columns([asked]))
+    if spent:
+        return Receipt(confirmation_id, action.digest.hex(), redemption_key, spent[0][1], replayed=False)
+    return _explain(confirmation_id, requester, action, redemption_key)
+
+
+@rows.refused_when_busy
+def redeem_with(
+    *,
+    confirmation_id: uuid.UUID,
+    requester: Principal,
+    action: Action,
+    redemption_key: str,
+    effect: Callable[[Receipt], str],
+) -> Receipt:
+    """Spend an approved confirmation, act, and record the outcome, in one transaction: exactly once.
+
+    For an effect that is rows of this database alone. `effect` returns what it did, in a sentence; what it
+    raises undoes all of it, and leaves the approval to be used. The receipt carries the outcome.
+
+    Raises:
+        ConfirmationError: As for `redeem`.
+        RuntimeError: There is a transaction around the call.
+    """
+    rows.check_key(redemption_key, of="redemption")
+    asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
+    with transaction.atomic(durable=True):
+        if spent := rows.execute(rows.REDEEM, rows.redeem_columns([asked])):
+            at = spent[0][1]
+            receipt = Receipt(confirmation_id, action.digest.hex(), redemption_key, at, replayed=False)
+            detail = _cut(effect(receipt))
+            report_outcome(receipt=receipt, result=Result.SUCCEEDED, detail=detail)
+            return replace(receipt, result=Result.SUCCEEDED, detail=detail)
+    return _explain(confirmation_id, requester, action, redemption_key)
+
+
+def _explain(
+    confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
+) -> Receipt:
+    try:
+        return _replay(confirmation_id, requester, action, redemption_key)
+    except (errors.NotFound, errors.Pending, errors.Busy):
+        raise
+    except errors.ConfirmationError as exc:
+        rows.log_refusal(confirmation_id, actor=requester, refusal=exc)
+        raise
+
+
+def _replay(confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str) -> Receipt:
+    """The receipt that this key got before; else the refusal that explains why it gets none."""
+    row = rows.of(confirmation_id, requester)
+    confirmation = row.select_related("outcome").first()
+    if confirmation is None:
+        raise errors.NotFound
+    if (confirmation.audience, bytes(confirmation.digest)) != (action.audience, action.digest):
+        raise errors.ActionDiffers
+    if confirmation.redemption_key != redemption_key or confirmation.redeemed_at is None:
+        # Approved and not halted after all: it became so between the statement and this look.
+        raise rows.refusal(row, if_approved=rows.halt_on(confirmation) or errors.Busy(retry_after=1))
+    outcome = getattr(confirmation, "outcome", None)
+    return Receipt(
+        confirmation_id,
+        action.digest.hex(),
+        redemption_key,
+        confirmation.redeemed_at,
+        replayed=True,
+        result=Result(outcome.result) if outcome else None,
+        detail=outcome.detail if outcome else "",
+    )
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> None:
+    """Record what came of the execution. The same result again changes nothing. Joins a transaction.
+
+    `detail` is kept up to 2,000 characters, and cut visibly.
+
+    Raises:
+        NotFound: There is no such redemption.
+        AlreadyReported: The other result was reported before.
+    """
+    row = Confirmation.objects.filter(
+        id=receipt.confirmation_id, status=Status.REDEEMED, redemption_key=receipt.redemption_key
+    )
+    # Under the row's lock, so that two reports are told apart and the log has one.
+    if row.select_for_update(no_key=True).first() is None:
+        raise errors.NotFound
+    before = Outcome.objects.filter(confirmation_id=receipt.confirmation_id).first()
+    if before is not None and before.result != result:
+        raise errors.AlreadyReported
+    if before is None:
+        kept = _cut(detail)
+        Outcome.objects.create(confirmation_id=receipt.confirmation_id, result=result, detail=kept)
+        rows.log(receipt.confirmation_id, result, actor="executor", detail=kept)
+        rows.tell_service("outcome", receipt.confirmation_id)
+
+
+@rows.refused_when_busy
+@transaction.atomic
+def resolve_outcome(*, confirmation_id: uuid.UUID, operator: User, result: Result, note: str) -> None:
+    """Record what an operator found out of a redemption that nobody reported on. Joins a transaction.
+
+    Raises:
+        NotPermitted: They may not change confirmations.
+        InvalidAction: There is no note, or it is longer than 280 characters.
+        NotFound: No such confirmation, or it was not redeemed.
+        AlreadyReported: An outcome is recorded.
+    """
+    rows.check_reason(note, required=True)
+    rows.check_permission(operator, rows.CHANGE)
+    row = Confirmation.objects.filter(id=confirmation_id, status=Status.REDEEMED)
+    # Under the row's lock, as the executor's own report is.
+    if row.select_for_update(no_key=True).first() is None:
+        raise errors.NotFound
+    if Outcome.objects.filter(confirmation_id=confirmation_id).exists():
+        raise errors.AlreadyReported
+    Outcome.objects.create(confirmation_id=confirmation_id, result=result, detail=note)
+    rows.log(confirmation_id, result, actor=rows.name(operator), detail=note)
+    rows.tell_service("outcome", confirmation_id)
+
+
+def _cut(detail: str) -> str:
+    """The execution is over, so its report must not fail for its length; the cut says what it hides."""
+    if len(detail) <= MAX_DETAIL:
+        return detail
+    digest = hashlib.sha256(detail.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{detail[: MAX_DETAIL - 60]} ... {len(detail) - MAX_DETAIL + 60} more, sha256 {digest}"
