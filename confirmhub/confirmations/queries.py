@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import uuid
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
@@ -30,6 +32,17 @@ SELECT count(chain.seq) = c.event_count
 FROM confirmations_confirmation AS c LEFT JOIN chain ON true
 WHERE c.id = %s GROUP BY c.id
 """
+
+
+class Texts(NamedTuple):
+    """What a search of settled confirmations looks through, as raw as it was asked. Never to show."""
+
+    question: str
+    action: str
+    summary: str
+    requester_client_id: str
+    arguments: str
+    """Canonical ASCII JSON."""
 
 
 def get_for_requester(*, confirmation_id: uuid.UUID, requester: Principal) -> Confirmation:
@@ -69,21 +82,34 @@ def list_waiting_for(*, approver: User) -> QuerySet[Confirmation]:
 
 def list_settled_for(*, approver: User, limit: int) -> list[Confirmation]:
     """What no longer waits for this person, the newest at the top."""
-    newest: list[Confirmation] = []
-    # One part at a time: asked for all of them together, Postgres reads every row of theirs to sort it.
-    for part in rules.parts_to_see(approver=approver):
-        settled = _timed(part).exclude(status=Status.PENDING, decide_by__gt=Now())
-        newest += settled.order_by("-requested_at", "id")[:limit]
-    newest.sort(key=lambda row: row.requested_at, reverse=True)
-    return newest[:limit]
+    return _whole([key for key, *_ in _newest_settled(approver, limit)])
+
+
+def find_settled_for(
+    *, approver: User, matches: Callable[[Texts], bool], among: int, limit: int
+) -> list[Confirmation]:
+    """Those that match, the newest at the top, of the newest `among` that no longer wait for this person.
+
+    Only what is looked through is read of so many; what is found is read whole.
+    """
+    newest = _newest_settled(approver, among, *Texts._fields)
+    found = (key for key, _, *texts in newest if matches(Texts(*texts)))
+    return _whole(list(itertools.islice(found, limit)))
 
 
 def list_recent_of(*, requester: Principal, limit: int) -> list[Confirmation]:
     """What this requester asked lately, the newest at the top."""
-    theirs = Confirmation.objects.filter(
-        requester_client_id=requester.client_id, requester_subject=requester.subject
+    return list(_timed(_of(requester)).order_by("-requested_at", "id")[:limit])
+
+
+def last_approved_like(*, confirmation: Confirmation, among: int) -> Confirmation | None:
+    """The newest approved one of the same action at the same place, of this requester's newest `among`."""
+    requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
+    newest = _of(requester).order_by("-requested_at", "id").values("id")[:among]
+    alike = Confirmation.objects.filter(
+        id__in=newest, action=confirmation.action, audience=confirmation.audience, redeem_by__isnull=False
     )
-    return list(_timed(theirs).order_by("-requested_at", "id")[:limit])
+    return alike.exclude(id=confirmation.id).order_by("-requested_at", "id").first()
 
 
 def list_open_of_client(*, client_id: str, subject: str | None = None) -> list[Confirmation]:
@@ -120,3 +146,27 @@ def log_is_intact(*, confirmation_id: uuid.UUID) -> bool:
 def _timed(confirmations: QuerySet[Confirmation]) -> QuerySet[Confirmation]:
     """Ask Postgres's clock with the row, so that `effective_status` is a fact and not a guess."""
     return confirmations.select_related("outcome").annotate(overdue=rows.IS_OVERDUE)
+
+
+def _of(requester: Principal) -> QuerySet[Confirmation]:
+    return Confirmation.objects.filter(
+        requester_client_id=requester.client_id, requester_subject=requester.subject
+    )
+
+
+def _newest_settled(approver: User, limit: int, *columns: str) -> Iterable[tuple[Any, ...]]:
+    """Id, time and these columns of what was settled, the newest first."""
+    # The newest of each part, then of these: of all parts together, Postgres would read and sort every row.
+    first, *others = [
+        part.exclude(status=Status.PENDING, decide_by__gt=Now())
+        .order_by("-requested_at", "id")
+        .values_list("id", "requested_at", *columns)[:limit]
+        for part in rules.parts_to_see(approver=approver)
+    ]
+    return first.union(*others, all=True).order_by("-requested_at", "id")[:limit] if others else first
+
+
+def _whole(ids: list[uuid.UUID]) -> list[Confirmation]:
+    """These rows, in this order."""
+    place = {key: number for number, key in enumerate(ids)}
+    return sorted(_timed(Confirmation.objects.filter(id__in=ids)), key=lambda row: place[row.id])

@@ -9,6 +9,7 @@ from confirmhub.oauth import redirects
 from confirmhub.oauth.models import Client
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
 
@@ -30,15 +31,24 @@ class ClientLabel:
     since: datetime | None
 
 
+ITSELF = ClientLabel(host="confirmhub itself", verified=True, name="", redirect="", since=None)
+UNKNOWN = ClientLabel(host="unknown", verified=False, name="", redirect="", since=None)
+
+
 def describe(*, client_id: str) -> ClientLabel:
     """The label of any client id, also of one that we do not know."""
-    if client_id == OURSELVES:
-        return ClientLabel(host="confirmhub itself", verified=True, name="", redirect="", since=None)
-    known = client_id.isascii() and client_id.isprintable()
-    client = Client.objects.filter(client_id=client_id).first() if known else None
-    if client is None:
-        return ClientLabel(host="unknown", verified=False, name="", redirect="", since=None)
-    return label(client)
+    return describe_all(client_ids=[client_id])[client_id]
+
+
+def describe_all(*, client_ids: Collection[str]) -> dict[str, ClientLabel]:
+    """The labels of these, each as `describe` has it, in at most one query."""
+    known = {each for each in client_ids if each.isascii() and each.isprintable() and each != OURSELVES}
+    labels = dict.fromkeys(client_ids, UNKNOWN)
+    if known:
+        labels |= {found.client_id: label(found) for found in Client.objects.filter(client_id__in=known)}
+    if OURSELVES in labels:
+        labels[OURSELVES] = ITSELF
+    return labels
 
 
 def label(client: Client, *, redirect: str = "") -> ClientLabel:

@@ -6,6 +6,7 @@ is never carried through a sign-in: after it, the whole page comes again.
 
 from __future__ import annotations
 
+import json
 from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
@@ -68,13 +69,19 @@ def history(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         raise BadRequest
     query: str = form.cleaned_data["q"]
-    looked_through = SEARCHED_ROWS if query else HISTORY_ROWS
-    settled = queries.list_settled_for(approver=viewer, limit=looked_through)
-    found = [row for row in settled if _matches(row, query)] if query else settled
+    if query:
+        settled = queries.find_settled_for(
+            approver=viewer,
+            matches=lambda texts: _matches(texts, query),
+            among=SEARCHED_ROWS,
+            limit=HISTORY_ROWS,
+        )
+    else:
+        settled = queries.list_settled_for(approver=viewer, limit=HISTORY_ROWS)
     context = {
-        "lines": screens.lines(found[:HISTORY_ROWS], viewer=viewer),
+        "lines": screens.lines(settled, viewer=viewer),
         "query": query,
-        "rows": looked_through,
+        "rows": SEARCHED_ROWS if query else HISTORY_ROWS,
     }
     return render(request, "pages/history.html", context)
 
@@ -90,9 +97,9 @@ def confirm(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
     if confirmation.effective_status is not Status.PENDING:
         return render(request, "pages/receipt.html", {"screen": screens.screen(confirmation, viewer=viewer)})
     requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
-    recent = queries.list_recent_of(requester=requester, limit=COMPARED_ROWS)
+    recent = queries.list_recent_of(requester=requester, limit=RECENT_ROWS + 1)
     past = [row for row in recent if row.id != confirmation.id][:RECENT_ROWS]
-    before = screens.last_approved(confirmation, recent)
+    before = queries.last_approved_like(confirmation=confirmation, among=COMPARED_ROWS)
     context = {
         "screen": screens.screen(confirmation, viewer=viewer, before=before),
         "past": screens.lines(past, viewer=viewer),
@@ -188,12 +195,9 @@ def _find(confirmation_id: UUID, viewer: User) -> Confirmation:
     return confirmation
 
 
-def _matches(confirmation: Confirmation, query: str) -> bool:
-    texts = [
-        confirmation.question,
-        confirmation.action,
-        confirmation.summary,
-        confirmation.requester_client_id,
-    ]
-    texts += values.texts(confirmation.argument_items)
-    return any(query.casefold() in text.casefold() for text in texts)
+def _matches(texts: queries.Texts, query: str) -> bool:
+    wanted = query.casefold()
+    if any(wanted in text.casefold() for text in texts[:-1]):
+        return True
+    arguments = values.texts(list(json.loads(texts.arguments).items()))
+    return any(wanted in text.casefold() for text in arguments)

@@ -8,7 +8,7 @@ from django import template
 from django.contrib.auth.models import AbstractBaseUser
 from django.http import HttpRequest
 from django.template.context import Context
-from django.utils.html import format_html, format_html_join
+from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from confirmhub.display import Part
@@ -56,6 +56,10 @@ def lines(value: Value, kind: str = "v", direction: str = "ltr") -> SafeString:
 
 
 def _draw(several: tuple[Piece, ...]) -> SafeString:
+    # Nearly all are one run of plain text, and a page may hold hundreds.
+    match several:
+        case (Piece(parts=(Part(text=text, title=None),), alone=False),):
+            return conditional_escape(text)
     return format_html_join("", "{}", ((_piece(piece),) for piece in several))
 
 
