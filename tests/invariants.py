@@ -13,9 +13,12 @@ INVARIANTS = {
     "redeem:exact": "A yes to one action redeems no other. (ours; PSD2 RTS art. 5)",
     "redeem:own": "Only the principal who asked redeems. (MCP 2026-07-28, elicitation)",
     "redeem:in-time": "Nothing is redeemed after its deadline, whether or not a sweeper ran. (ours)",
+    "redeem:not-halted": "Nothing is redeemed that a stop in force covers. (ours)",
+    "redeem:exactly-once": "In one database, the yes, the effect and the outcome are one. (ours)",
     "redeem:durable": "What is redeemed is committed before anything acts on it. (ours)",
     "redeem:replay": "A lost answer is no second effect: the same key gets the same receipt. (ours)",
     "decide:own": "Nobody but the acting user decides, and to others it does not exist. (MCP, elicitation)",
+    "decide:assured": "A host's word counts where the policy takes it, and nowhere else. (ours)",
     "decide:kept": "A decision that was acknowledged is never lost. (ours)",
     "decide:seen": "A decision counts for what was on the screen alone. (consent, J3a)",
     "log:append-only": "An event is never changed or removed. (ours)",
@@ -23,6 +26,9 @@ INVARIANTS = {
     "log:chained": "Each event holds the hash of the one before. (ours)",
     "rows:asked-is-fixed": "What was asked never changes, whoever writes. (ours)",
     "rows:edges": "No row moves but along the edges, whoever writes. (ours)",
+    "notices:at-least-once": "Every notice that was committed arrives, whatever dies on the way. (ours)",
+    "notices:apart": "A destination that fails holds up no other. (ours)",
+    "notices:given-up-seen": "A notice that is given up is an event on its row. (ours)",
 }
 
 

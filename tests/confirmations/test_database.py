@@ -37,6 +37,8 @@ ASKED = {
     "self_approval": True,
     "sign_in_within": dt.timedelta(1),
     "approvals_needed": 2,
+    "assurance": "host",
+    "remind_at": dt.datetime(2030, 1, 1, tzinfo=dt.UTC),
 }
 
 
@@ -177,4 +179,4 @@ def test_the_guards_can_be_taken_down_and_set_up_again(transactional_db: None) -
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'confirmations%%'")
-        assert cursor.fetchone() == (10,)
+        assert cursor.fetchone() == (11,)

@@ -52,7 +52,8 @@ def test_of_sixteen_processes_that_redeem_at_once_one_gets_a_receipt(agent: Prin
     )
 
     assert sorted(run.stdout.split()) == ["already_redeemed"] * 15 + ["receipt"], run.stderr
-    assert kinds_of_events(approved) == ["requested", "approve", "redeemed"]
+    assert kinds_of_events(approved)[:3] == ["requested", "approve", "redeemed"]
+    assert kinds_of_events(approved).count("redeemed") == 1
 
 
 @proves("redeem:once")
