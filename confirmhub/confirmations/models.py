@@ -40,6 +40,10 @@ __all__ = [
 
 models.BinaryField.register_lookup(Length)
 
+# So many refused redemptions of one confirmation are for an operator to look at: a retry that goes on and on,
+# or somebody who tries.
+REFUSED_OFTEN = 3
+
 
 class Confirmation(models.Model):
     """One person's or quorum's consent, asked for one exact action."""
@@ -85,6 +89,7 @@ class Confirmation(models.Model):
     reminded_at = models.DateTimeField(null=True)
     escalated_at = models.DateTimeField(null=True)  # since when the escalation group may decide too
     refusals = models.PositiveSmallIntegerField(default=0)  # redemptions refused, up to a bound
+    has_outcome = models.BooleanField(default=False, db_default=False)  # written with the log's line of it
 
     event_count = models.PositiveIntegerField(default=0)
     event_head = models.BinaryField(default=bytes)  # the newest event's hash
@@ -203,9 +208,21 @@ class Confirmation(models.Model):
             ),
             # queries.list_without_outcome
             models.Index(
-                name="confirmation_redeemed",
+                name="confirmation_without_outcome",
                 fields=["redeemed_at"],
-                condition=Q(status=Status.REDEEMED),
+                condition=Q(status=Status.REDEEMED, has_outcome=False),
+            ),
+            # queries.list_for_operator and its filters
+            models.Index(name="confirmation_by_status", fields=["status", "requested_at"]),
+            models.Index(
+                name="confirmation_refused_often",
+                fields=["requested_at"],
+                condition=Q(refusals__gte=REFUSED_OFTEN),
+            ),
+            # queries.list_recent_of, and the filter by requester
+            models.Index(
+                name="confirmation_of_requester",
+                fields=["requester_client_id", "requester_subject", "-requested_at"],
             ),
         ]
 

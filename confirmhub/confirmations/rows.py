@@ -66,7 +66,7 @@ SELECT id, redeemed_at FROM spent
 _LOG = """
 WITH chained AS (
     UPDATE confirmations_confirmation
-    SET event_count = event_count + 1,
+    SET event_count = event_count + 1, has_outcome = has_outcome OR %(kind)s IN ('succeeded', 'failed'),
         event_head = confirmhub_event_hash(
             event_head, id, event_count + 1, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s)
     WHERE id = %(id)s

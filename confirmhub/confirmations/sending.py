@@ -81,6 +81,12 @@ class Notice(models.Model):
                 fields=["due_at"],
                 condition=Q(sent_at__isnull=True, given_up_at__isnull=True, withdrawn_at__isnull=True),
             ),
+            # queries.list_for_operator, the filter by given-up notices
+            models.Index(
+                name="notice_given_up",
+                fields=["confirmation"],
+                condition=Q(given_up_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

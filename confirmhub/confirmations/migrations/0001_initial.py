@@ -100,6 +100,7 @@ class Migration(migrations.Migration):
                 ("reminded_at", models.DateTimeField(null=True)),
                 ("escalated_at", models.DateTimeField(null=True)),
                 ("refusals", models.PositiveSmallIntegerField(default=0)),
+                ("has_outcome", models.BooleanField(db_default=False, default=False)),
                 ("event_count", models.PositiveIntegerField(default=0)),
                 ("event_head", models.BinaryField(default=bytes)),
                 ("sealed_events", models.PositiveIntegerField(default=0)),
@@ -613,9 +614,30 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="confirmation",
             index=models.Index(
-                condition=models.Q(("status", confirmhub.confirmations.states.Status["REDEEMED"])),
+                condition=models.Q(
+                    ("has_outcome", False), ("status", confirmhub.confirmations.states.Status["REDEEMED"])
+                ),
                 fields=["redeemed_at"],
-                name="confirmation_redeemed",
+                name="confirmation_without_outcome",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="confirmation",
+            index=models.Index(fields=["status", "requested_at"], name="confirmation_by_status"),
+        ),
+        migrations.AddIndex(
+            model_name="confirmation",
+            index=models.Index(
+                condition=models.Q(("refusals__gte", 3)),
+                fields=["requested_at"],
+                name="confirmation_refused_often",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="confirmation",
+            index=models.Index(
+                fields=["requester_client_id", "requester_subject", "-requested_at"],
+                name="confirmation_of_requester",
             ),
         ),
         migrations.AddConstraint(
@@ -874,6 +896,14 @@ class Migration(migrations.Migration):
                 ),
                 fields=["due_at"],
                 name="notice_to_send",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="notice",
+            index=models.Index(
+                condition=models.Q(("given_up_at__isnull", False)),
+                fields=["confirmation"],
+                name="notice_given_up",
             ),
         ),
         migrations.AddConstraint(

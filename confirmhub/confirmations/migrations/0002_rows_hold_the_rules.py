@@ -51,7 +51,7 @@ BEGIN
         RAISE EXCEPTION 'confirmation %: a seal is not taken back', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
-    IF NEW.refusals < OLD.refusals
+    IF NEW.refusals < OLD.refusals OR NEW.has_outcome < OLD.has_outcome
         OR (OLD.reminded_at IS DISTINCT FROM NEW.reminded_at AND OLD.reminded_at IS NOT NULL)
         OR (OLD.escalated_at IS DISTINCT FROM NEW.escalated_at
             AND (OLD.escalated_at IS NOT NULL OR OLD.status <> 'pending'))
