@@ -12,7 +12,14 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 django.setup()  # loads the apps, which the imports below need
 
 from confirmhub.notifications import relay, scheduler  # noqa: E402
-from confirmhub.notifications.tasks import EXPIRE_DUE, RETIRE, SEAL, SWEEP_CLIENTS  # noqa: E402
+from confirmhub.notifications.tasks import (  # noqa: E402
+    ESCALATE_DUE,
+    EXPIRE_DUE,
+    REMIND_DUE,
+    RETIRE,
+    SEAL,
+    SWEEP_CLIENTS,
+)
 from confirmhub.ops import health  # noqa: E402
 
 app = Celery("confirmhub")
@@ -26,13 +33,15 @@ app.conf.update(
     broker_connection_retry_on_startup=True,
     # Deliveries wait for a mail server; threads wait in one process, which dies as a whole.
     worker_pool="threads",
-    worker_concurrency=4,
+    worker_concurrency=24,
     worker_timer_precision=0.1,  # seconds, within which a stop is heard
     worker_hijack_root_logger=False,
     worker_redirect_stdouts=False,
     beat_scheduler="confirmhub.celery:OutboxScheduler",
     beat_schedule={
         "expire-due": {"task": EXPIRE_DUE, "schedule": 30.0},
+        "remind-due": {"task": REMIND_DUE, "schedule": 15.0},
+        "escalate-due": {"task": ESCALATE_DUE, "schedule": 15.0},
         "seal": {"task": SEAL, "schedule": 60.0},
         "retire": {"task": RETIRE, "schedule": 3600.0},
         "sweep-clients": {"task": SWEEP_CLIENTS, "schedule": 86_400.0},

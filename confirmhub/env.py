@@ -9,6 +9,7 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+BROKERS = ("memory", "redis", "rediss", "amqp", "amqps")
 _NEW_KEY = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 
@@ -155,6 +156,41 @@ def modules(name: str, default: str) -> list[str]:
                 f" correct {module!r}."
             )
     return found
+
+
+def words(name: str, default: str) -> list[str]:
+    """Read words of ASCII letters and digits, separated by commas.
+
+    Raises:
+        ImproperlyConfigured: One of them is something else.
+    """
+    value = text(name, default)
+    found = [part.strip().casefold() for part in value.split(",")]
+    for word in found:
+        if not (word.isascii() and word.isalnum()):
+            raise ImproperlyConfigured(
+                f"{name} must be words of letters and digits separated by commas, such as {default}: correct"
+                f" {word!r}."
+            )
+    return found
+
+
+def broker(name: str, default: str) -> str:
+    """Read the URL of a message broker of a kind that was tried.
+
+    Raises:
+        ImproperlyConfigured: It is another, or no URL.
+    """
+    value = text(name, default)
+    scheme = value.partition("://")[0]
+    if scheme not in BROKERS or not (parts := _split(value)) or not parts.hostname:
+        # Not the value: a broker's URL holds its password.
+        raise ImproperlyConfigured(
+            f"{name} must begin with one of {', '.join(f'{known}://' for known in BROKERS)} and name a host,"
+            " such as redis://localhost:6379/0 or amqp://user:password@localhost:5672/: correct it, or unset"
+            " it for the broker that is built in."
+        )
+    return value
 
 
 def origin(name: str, default: str) -> str:

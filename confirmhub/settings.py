@@ -185,7 +185,16 @@ FILE_ROOTS = env.folders("FILE_ROOTS")
 # How long finished confirmations are kept, in whole days; not set: for ever. Their seals stay in any case.
 RETAIN_FOR = env.days("RETAIN_DAYS")
 
-CELERY_BROKER_URL = env.text("CELERY_BROKER_URL", "memory://localhost")
+CELERY_BROKER_URL = env.broker("CELERY_BROKER_URL", "memory://localhost")
+
+# Whether notices carry the arguments, without those whose name has one of these words in it.
+NOTICE_ARGUMENTS = env.flag("NOTICE_ARGUMENTS", default=False)
+SECRET_FIELDS = env.words(
+    "SECRET_FIELDS",
+    "password,passwd,passphrase,secret,token,apikey,authorization,credential,privatekey,cookie",
+)
+# For development: webhooks may go to this machine, and without TLS.
+WEBHOOKS_TO_LOOPBACK = env.flag("WEBHOOKS_TO_LOOPBACK", default=False)
 
 # Mail goes to a server, or, in the embedded default, into files of a folder.
 _mail_folder = env.text("EMAIL_FILE_PATH", "")

@@ -37,7 +37,7 @@ MODULES = sorted(path for package in ("confirmhub", "mcp_bridge") for path in (R
 
 # What templates show without the tags `pieces` and `lines`, which take nothing but rendered values.
 WORDS_OF_OURS = """
-asks heading label line.age line.asked.iso line.due.iso line.due.text line.left line.state.label
+asks heading invitation label line.age line.asked.iso line.due.iso line.due.text line.left line.state.label
 line.state.tone link lines|length name newest note.level note.message now refusal.advice refusal.title
 row.depth row.kind row.level row.position rows reason title screen.approvals_needed
 screen.approvals_needed|pluralize screen.asked.text screen.asker.since screen.compared_with.text
@@ -206,7 +206,7 @@ def everything(person: User, settings: Settings) -> dict[str, tuple[str, tuple[s
 
     def mail(kind: str) -> str:
         row = queries.get_for_requester(confirmation_id=denied.id, requester=agent)
-        notice = LeasedNotice(7, kind, row.id, person.pk, 1)
+        notice = LeasedNotice(7, kind, row.id, person.pk, None, 1)
         message = messages.compose(notice=notice, confirmation=row, recipient=person)
         return message.subject + message.text + message.html
 

@@ -1,7 +1,8 @@
 """What a notice says. Words of ours, and values that are shown as on every other surface.
 
 A message names who asks, what kind of action, until when, and where to decide. The arguments stay on
-the page: they may be secret, they would be cut, and a mail program makes links of what they hold.
+the page unless the operator lets them out: they may be secret, they would be cut, and a mail program
+makes links of what they hold.
 """
 
 from __future__ import annotations
@@ -18,11 +19,17 @@ from confirmhub import display
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.outbox import LeasedNotice
 from confirmhub.confirmations.screen import check_value
+from confirmhub.confirmations.sending import Kind
+from confirmhub.notifications import arguments
 from confirmhub.oauth import clients
 
 LIMIT = 100  # characters of one shown value
 
-ASKED = "A confirmation waits for your decision"
+ASKING = {
+    Kind.ASKED: "A confirmation waits for your decision",
+    Kind.REMINDER: "A confirmation still waits, and its time runs out",
+    Kind.ESCALATED: "A confirmation that others left undecided waits for you",
+}
 SETTLED = {
     "approved": "A confirmation was given",
     "redeemed": "A confirmation was given",
@@ -40,49 +47,140 @@ class Message:
     id: str
     """The same for each attempt, so that a receiver can tell a repetition (RFC 5322 section 3.6.4)."""
 
-    subject: str
-    """Our words and eight hex digits alone: nothing that an agent wrote gets near a header."""
+    webhook_id: str
+    """The same in the alphabet of a webhook's id."""
 
-    text: str
-    html: str
+    thread: str
+    """What all messages about one confirmation share, as a mail writes it."""
+
+    kind: str
+    at: dt.datetime
+    heading: str
+    check: str
+    rows: tuple[tuple[str, str], ...]
+    """Pairs of our label and a value that is fit to be shown."""
+
+    link: str
+    invitation: str
+    """Our words for the link."""
+
+    asked: bool
+    """Whether it asks for a decision."""
+
+    recipient: str
+    data: dict[str, object]
+    """The same for programs."""
+
+    @property
+    def subject(self) -> str:
+        """Our words and eight hex digits alone: nothing that an agent wrote gets near a header."""
+        return f"confirmhub: {self.heading} ({self.check})" if self.check else f"confirmhub: {self.heading}"
+
+    @property
+    def thread_id(self) -> str:
+        return self.thread.strip("<>").partition("@")[0]
+
+    @property
+    def text(self) -> str:
+        return render_to_string("notifications/notice.txt", self._context())
+
+    @property
+    def html(self) -> str:
+        return render_to_string("notifications/notice.html", self._context())
+
+    def _context(self) -> dict[str, object]:
+        return {
+            "heading": self.heading,
+            "rows": self.rows,
+            "invitation": self.invitation,
+            "link": self.link,
+            "recipient": self.recipient,
+            "check": self.check,
+        }
 
 
 def compose(*, notice: LeasedNotice, confirmation: Confirmation, recipient: User) -> Message:
     """Write the message of a notice."""
-    heading = ASKED if notice.kind == "asked" else SETTLED[confirmation.effective_status]
-    check = check_value(confirmation.view_digest)
-    context = {
-        "heading": heading,
-        "asked": notice.kind == "asked",
-        "rows": _rows(confirmation, check),
-        "link": f"{settings.PUBLIC_URL}/confirm/{confirmation.id}",
-        "recipient": display.short(recipient.get_username(), LIMIT),
-    }
+    kind = Kind(notice.kind)
+    asked = kind in ASKING
+    heading = ASKING[kind] if asked else SETTLED[confirmation.effective_status]
+    link = f"{settings.PUBLIC_URL}/confirm/{confirmation.id}"
+    facts = _facts(confirmation, asked=asked)
     return Message(
-        id=f"<{confirmation.id}.{notice.id}@{urlsplit(settings.PUBLIC_URL).hostname}>",
-        subject=f"confirmhub: {heading} ({check})",
-        text=render_to_string("notifications/notice.txt", context),
-        html=render_to_string("notifications/notice.html", context),
+        id=f"<{confirmation.id}.{notice.id}@{_host()}>",
+        webhook_id=f"notice_{confirmation.id.hex}_{notice.id}",
+        thread=f"<{confirmation.id.hex}@{_host()}>",
+        kind=str(kind),
+        at=_since(kind, confirmation),
+        heading=heading,
+        check=check_value(confirmation.view_digest),
+        rows=(*facts, *(("Argument", line) for line in arguments.lines(confirmation))),
+        link=link,
+        invitation="Read it whole and decide" if asked else "See what became of it",
+        asked=asked,
+        recipient=display.short(recipient.get_username(), LIMIT),
+        data={
+            "confirmation": str(confirmation.id),
+            "status": str(confirmation.effective_status),
+            "link": link,
+            **{label.lower().replace(" ", "_"): value for label, value in facts},
+            **({"arguments": arguments.lines(confirmation)} if settings.NOTICE_ARGUMENTS else {}),
+        },
     )
 
 
-def _rows(confirmation: Confirmation, check: str) -> list[tuple[str, str]]:
+def compose_trial(*, number: int, recipient: User) -> Message:
+    """Write the message that the button on the account page sends."""
+    link = f"{settings.PUBLIC_URL}/account/notices"
+    return Message(
+        id=f"<trial.{number}@{_host()}>",
+        webhook_id=f"trial_{number}",
+        thread=f"<trial@{_host()}>",
+        kind="trial",
+        at=dt.datetime.now(dt.UTC),
+        heading="This is how a notice reaches you",
+        check="",
+        rows=(("Asked for by", "you, on your account page"),),
+        link=link,
+        invitation="Your notices",
+        asked=False,
+        recipient=display.short(recipient.get_username(), LIMIT),
+        data={"link": link},
+    )
+
+
+def _facts(confirmation: Confirmation, *, asked: bool) -> tuple[tuple[str, str], ...]:
     client = clients.describe(client_id=confirmation.requester_client_id)
     # The host alone: what a client calls itself is its own claim, and belongs where the page says so.
     host = display.short(client.host, LIMIT) + ("" if client.verified else " (not verified)")
-    return [
+    settled_at = confirmation.settled_at or confirmation.decide_by
+    return (
         ("Who asks", host),
         ("On behalf of", _name_of(confirmation.requester_subject)),
         ("Action", display.short(confirmation.action, LIMIT)),
         ("Asked at", _time(confirmation.requested_at)),
-        ("Decide by", _time(confirmation.decide_by)),
-        ("Check value", check),
-    ]
+        ("Decide by", _time(confirmation.decide_by)) if asked else ("Settled at", _time(settled_at)),
+        ("Check value", check_value(confirmation.view_digest)),
+    )
 
 
 def _name_of(subject: str) -> str:
-    user = User.objects.filter(pk=subject).first() if subject.isdigit() else None
+    user = User.objects.filter(pk=subject).first() if subject.isdigit() and len(subject) < 10 else None
     return display.short(user.get_username() if user else subject, LIMIT)
+
+
+def _since(kind: Kind, confirmation: Confirmation) -> dt.datetime:
+    """When what the notice tells of happened, as far as the row says."""
+    moments = {
+        Kind.ASKED: confirmation.requested_at,
+        Kind.REMINDER: confirmation.reminded_at,
+        Kind.ESCALATED: confirmation.escalated_at,
+    }
+    return moments.get(kind) or confirmation.settled_at or confirmation.requested_at
+
+
+def _host() -> str:
+    return urlsplit(settings.PUBLIC_URL).hostname or ""
 
 
 def _time(at: dt.datetime) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import socket
 from pathlib import Path
 
@@ -10,11 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
-from confirmhub.confirmations import ledger, outbox
+from confirmhub.confirmations import ledger, outbox, queries
 from confirmhub.confirmations.models import Confirmation, Notice
 from confirmhub.confirmations.principals import Principal
 from confirmhub.notifications import delivery
-from confirmhub.notifications.channels import Email
+from tests.invariants import proves
 from tests.notifications.smtp import Sink
 from tests.notifications.support import DELETE
 
@@ -34,7 +35,7 @@ def asked(agent: Principal) -> Confirmation:
 def attempt() -> Notice:
     """Lease the one notice that is due, and deliver it."""
     (leased,) = outbox.lease_notices(limit=10, lease=MINUTE)
-    delivery.deliver(notice_id=leased.id, channel=Email())
+    delivery.deliver(notice_ids=[leased.id])
     return Notice.objects.get(id=leased.id)
 
 
@@ -52,7 +53,7 @@ def test_a_notice_is_sent_in_text_and_html(asked: Confirmation, sink: Sink) -> N
 def test_a_notice_that_was_sent_is_not_sent_again(asked: Confirmation, sink: Sink) -> None:
     notice = attempt()
 
-    delivery.deliver(notice_id=notice.id, channel=Email())
+    delivery.deliver(notice_ids=[notice.id])
 
     sink.next()
     assert sink.received.empty()
@@ -64,7 +65,7 @@ def test_a_task_that_comes_after_its_lease_leaves_the_notice_to_the_next(
     (leased,) = outbox.lease_notices(limit=1, lease=MINUTE)
     Notice.objects.update(lease_until=Now() - MINUTE)
 
-    delivery.deliver(notice_id=leased.id, channel=Email())
+    delivery.deliver(notice_ids=[leased.id])
 
     assert sink.received.empty()
     assert Notice.objects.get().sent_at is None
@@ -86,7 +87,7 @@ def test_a_person_without_a_usable_address_is_given_up_at_once(
 def test_a_person_who_left_is_not_told(asked: Confirmation, alice: User, sink: Sink) -> None:
     User.objects.update(is_active=False)
 
-    assert attempt().given_up_at is not None
+    assert attempt().withdrawn_at is not None
     assert sink.received.empty()
 
 
@@ -95,7 +96,7 @@ def test_a_confirmation_that_was_settled_meanwhile_is_not_asked_for(
 ) -> None:
     ledger.cancel(confirmation_id=asked.id, requester=agent)
 
-    assert attempt().given_up_at is not None
+    assert attempt().withdrawn_at is not None
     assert sink.received.empty()
 
 
@@ -103,6 +104,24 @@ def test_an_address_that_is_refused_for_good_is_given_up_at_once(asked: Confirma
     sink.answers["alice@example.org"] = "550 no such user"
 
     assert attempt().given_up_at is not None
+
+
+@proves("notices:given-up-seen")
+def test_a_notice_that_is_given_up_stands_in_the_log_of_what_it_told_of(
+    asked: Confirmation, alice: User, sink: Sink
+) -> None:
+    sink.answers["alice@example.org"] = "550 no such user"
+
+    attempt()
+
+    event = asked.events.get(kind="unsent")
+    assert json.loads(event.detail) == {
+        "channel": "",
+        "notice": "asked",
+        "to": f"user {alice.pk}",
+        "why": "The mail server refuses the address.",
+    }
+    assert queries.log_is_intact(confirmation_id=asked.id)
 
 
 def test_an_address_that_is_refused_for_now_is_tried_again_later(asked: Confirmation, sink: Sink) -> None:

@@ -27,7 +27,7 @@ def ask(
 
 
 def compose(confirmation: Confirmation, *, to: User, kind: str = "asked") -> messages.Message:
-    notice = LeasedNotice(7, kind, confirmation.id, to.pk, 1)
+    notice = LeasedNotice(7, kind, confirmation.id, to.pk, None, 1)
     return messages.compose(notice=notice, confirmation=confirmation, recipient=to)
 
 

@@ -7,6 +7,7 @@ import queue
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -15,13 +16,14 @@ from django.db.models.functions import Now
 from confirmhub.confirmations import ledger, outbox
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Chore, Notice
+from confirmhub.confirmations.outbox import Lane
 from confirmhub.confirmations.principals import Principal
 from confirmhub.notifications import relay as relays
 from confirmhub.notifications.tasks import DELIVER, EXPIRE_DUE
 from tests.notifications.smtp import SOON
 from tests.notifications.support import DELETE, eventually
 
-type Sent = queue.Queue[tuple[str, dict[str, int]]]
+type Sent = queue.Queue[tuple[str, dict[str, Any]]]
 
 
 @contextmanager
@@ -55,7 +57,7 @@ def test_a_committed_notice_is_sent_on_once(agent: Principal, sent: Sent) -> Non
 
     task, kwargs = sent.get(timeout=SOON)
     assert task == DELIVER
-    assert [notice.id for notice in outbox.find_leased(notice_ids=kwargs.values())] == [kwargs["notice_id"]]
+    assert [notice.id for notice in outbox.find_leased(notice_ids=kwargs["notice_ids"])] == kwargs["notice_ids"]
     with pytest.raises(queue.Empty):
         sent.get(timeout=1.5)  # longer than the poll
 
@@ -79,8 +81,8 @@ def test_the_relay_outlives_its_connections(agent: Principal, sent: Sent) -> Non
 def test_a_broker_that_fails_costs_a_notice_its_lease_and_no_more(agent: Principal) -> None:
     calls: queue.Queue[int] = queue.Queue()
 
-    def refuse(task: str, kwargs: dict[str, int]) -> None:
-        calls.put(kwargs["notice_id"])
+    def refuse(task: str, kwargs: dict[str, Any]) -> None:
+        calls.put(*kwargs["notice_ids"])
         raise OSError("no broker")
 
     with running(relays.Relay(send=refuse, pulse=lambda: None)):
@@ -91,19 +93,27 @@ def test_a_broker_that_fails_costs_a_notice_its_lease_and_no_more(agent: Princip
 
 
 def test_no_more_notices_are_leased_than_can_be_sent_within_a_lease(agent: Principal) -> None:
-    for number in range(relays.AT_ONCE + 3):
+    most = relays.AT_ONCE[Lane.MAIL]
+    for number in range(most + 3):
         ask(agent, number)
     sent: list[int] = []
-    relay = relays.Relay(send=lambda _task, kwargs: sent.append(kwargs["notice_id"]), pulse=lambda: None)
+    tasks: list[list[int]] = []
+
+    def send(_task: str, kwargs: dict[str, Any]) -> None:
+        tasks.append(kwargs["notice_ids"])
+        sent.extend(kwargs["notice_ids"])
+
+    relay = relays.Relay(send=send, pulse=lambda: None)
 
     relay.forward()
     relay.forward()
-    assert len(sent) == relays.AT_ONCE
+    assert len(sent) == most
+    assert max(map(len, tasks)) == relays.TOGETHER[Lane.MAIL]
 
     for notice_id in sent[:2]:
         outbox.mark_sent(notice_id=notice_id)
     relay.forward()
-    assert len(set(sent)) == len(sent) == relays.AT_ONCE + 2
+    assert len(set(sent)) == len(sent) == most + 2
 
 
 def test_ticks_that_queued_up_are_run_once(transactional_db: None) -> None:

@@ -1,0 +1,67 @@
+"""What a service hears of its own confirmations: what became of them, and never the arguments."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from confirmhub.confirmations import queries
+from confirmhub.confirmations.models import Confirmation, Hook
+from confirmhub.confirmations.outbox import LeasedNotice
+from confirmhub.confirmations.sending import Kind
+from confirmhub.notifications import outward
+from confirmhub.notifications.channels.base import Post
+from confirmhub.notifications.channels.webhook import send_signed
+
+
+def read(*, notice: LeasedNotice) -> tuple[Hook, Confirmation] | None:
+    """The hook of a notice, and the confirmation of its service; None where the hook is switched off."""
+    hook = Hook.objects.filter(pk=notice.hook_id or 0, is_active=True).first()
+    if hook is None:
+        return None
+    own = queries.list_for_operator().filter(id=notice.confirmation_id, requester_client_id=hook.client_id)
+    confirmation = own.first()
+    return None if confirmation is None else (hook, confirmation)
+
+
+def send(*, notice: LeasedNotice, hook: Hook, confirmation: Confirmation, post: Post = outward.post) -> None:
+    """Post it, signed; raises as `channels.base.post_json` does."""
+    send_signed(
+        post,
+        hook.url,
+        payload(kind=Kind(notice.kind), confirmation=confirmation),
+        message_id=f"event_{confirmation.id.hex}_{notice.id}",
+        secrets=hook.secrets.split(),
+    )
+
+
+def payload(*, kind: Kind, confirmation: Confirmation) -> dict[str, object]:
+    """The body, as the Standard Webhooks specification lays it out.
+
+    It tells what is true now; a later event may have been sent before.
+    """
+    outcome = getattr(confirmation, "outcome", None)
+    moments = {
+        Kind.SETTLED: confirmation.settled_at,
+        Kind.OUTCOME: outcome.reported_at if outcome else None,
+    }
+    return {
+        "type": f"confirmation.{kind}",
+        "timestamp": _iso(moments.get(kind) or dt.datetime.now(dt.UTC)),
+        "data": {
+            "id": str(confirmation.id),
+            "status": str(confirmation.effective_status),
+            "action": confirmation.action,
+            "digest": bytes(confirmation.digest).hex(),
+            "requested_at": _iso(confirmation.requested_at),
+            "decide_by": _iso(confirmation.decide_by),
+            "settled_at": _iso(confirmation.settled_at),
+            "redeem_by": _iso(confirmation.redeem_by),
+            "redeemed_at": _iso(confirmation.redeemed_at),
+            "result": str(outcome.result) if outcome else None,
+        },
+    }
+
+
+def _iso(at: dt.datetime | None) -> str | None:
+    """A time as RFC 3339 writes it, to the microsecond."""
+    return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z") if at else None
