@@ -158,6 +158,8 @@ STORAGES = {
 # What a host may seal its question's state with, and the key that OAuth tokens derive from.
 SEALING_KEYS = env.secrets("SEALING_KEYS")
 TOKEN_KEY = env.secret("TOKEN_KEY")
+# What receipts are signed with. The first signs; receipts of all of them can be verified.
+RECEIPT_KEYS = env.secrets("RECEIPT_KEYS")
 
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Code"

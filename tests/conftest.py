@@ -29,7 +29,7 @@ def _provide_environment() -> None:
     database that every test database is then copied from.
     """
     os.environ["DJANGO_SETTINGS_MODULE"] = "confirmhub.settings"
-    for name in ("SECRET_KEY", "SEALING_KEYS", "TOKEN_KEY"):
+    for name in ("SECRET_KEY", "SEALING_KEYS", "TOKEN_KEY", "RECEIPT_KEYS"):
         os.environ.setdefault(name, secrets.token_hex(32))
     for name in ("FILE_ROOTS", "PUBLIC_URL", "EMAIL_FILE_PATH"):
         os.environ.pop(name, None)

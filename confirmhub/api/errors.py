@@ -22,6 +22,8 @@ STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.InvalidAction: HTTPStatus.BAD_REQUEST,
     errors.PolicyDenies: HTTPStatus.FORBIDDEN,
     errors.NotApprover: HTTPStatus.FORBIDDEN,
+    errors.NotPermitted: HTTPStatus.FORBIDDEN,
+    errors.PageNeeded: HTTPStatus.FORBIDDEN,
     errors.SignInTooOld: HTTPStatus.FORBIDDEN,
     errors.NotFound: HTTPStatus.NOT_FOUND,
     errors.Pending: HTTPStatus.CONFLICT,
@@ -32,6 +34,8 @@ STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.AlreadyRedeemed: HTTPStatus.CONFLICT,
     errors.AlreadyDecided: HTTPStatus.CONFLICT,
     errors.AlreadyReported: HTTPStatus.CONFLICT,
+    errors.NotRedeemed: HTTPStatus.CONFLICT,
+    errors.Halted: HTTPStatus.CONFLICT,
     errors.ActionDiffers: HTTPStatus.CONFLICT,
     errors.TargetChanged: HTTPStatus.CONFLICT,
     errors.ViewChanged: HTTPStatus.CONFLICT,
@@ -97,7 +101,7 @@ def _refusal(exc: errors.ConfirmationError) -> Response:
     match exc:
         case errors.Pending() | errors.TooManyOpen() | errors.Busy():
             headers["Retry-After"] = str(exc.retry_after)
-        case errors.Denied() | errors.Revoked():
+        case errors.Denied() | errors.Revoked() | errors.Halted():
             members["reason"] = exc.reason
         case errors.AlreadyRedeemed():
             members["redeemed_at"] = exc.redeemed_at

@@ -100,6 +100,12 @@ class AlreadyRedeemed(ConfirmationError):
         self.redeemed_at = redeemed_at
 
 
+class NotRedeemed(ConfirmationError):
+    """This confirmation was not redeemed, so there is no receipt of it."""
+
+    code = "not_redeemed"
+
+
 class ActionDiffers(ConfirmationError):
     """The action is not the one that was asked for. Ask for a confirmation of this one."""
 

@@ -53,6 +53,7 @@ def for_service(state: State, *, database_url: str, public_url: str) -> dict[str
         ("SECRET_KEY", "secret-key"),
         ("SEALING_KEYS", "sealing-keys"),
         ("TOKEN_KEY", "token-key"),
+        ("RECEIPT_KEYS", "receipt-keys"),
     ):
         if not env.get(name):
             env.setdefault(f"{name}_FILE", str(state.secrets / file))

@@ -21,7 +21,7 @@ VARIABLE = "CONFIRMHUB_STATE"
 SOCKET = Path("pg/run/.s.PGSQL.5432")
 SOCKET_BYTES = 107  # sockaddr_un on Linux, less the closing zero byte (macOS: 103)
 FREE_BYTES = 200 * 1024 * 1024  # a new database takes about 60 MB, and grows by its log first
-SECRETS = ("secret-key", "sealing-keys", "token-key")
+SECRETS = ("secret-key", "sealing-keys", "token-key", "receipt-keys")
 
 
 class State(NamedTuple):

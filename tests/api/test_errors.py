@@ -21,7 +21,7 @@ def make(kind: type[errors.ConfirmationError]) -> errors.ConfirmationError:
     match kind:
         case errors.Pending | errors.TooManyOpen | errors.Busy:
             return kind(retry_after=7)
-        case errors.Denied | errors.Revoked:
+        case errors.Denied | errors.Revoked | errors.Halted:
             return kind(reason="not today")
         case errors.AlreadyRedeemed:
             return kind(redeemed_at=REDEEMED_AT)

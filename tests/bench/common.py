@@ -28,7 +28,7 @@ def database() -> Iterator[str]:
     from confirmhub.ops.postgres import temporary
 
     os.environ["DJANGO_SETTINGS_MODULE"] = "confirmhub.settings"
-    for name in ("SECRET_KEY", "SEALING_KEYS", "TOKEN_KEY"):
+    for name in ("SECRET_KEY", "SEALING_KEYS", "TOKEN_KEY", "RECEIPT_KEYS"):
         os.environ[name] = secrets.token_hex(32)
     with temporary(durable=True) as url:
         os.environ["DATABASE_URL"] = url
