@@ -10,7 +10,7 @@ from mcp.server.mcpserver import Context, MCPServer, RequestStateSecurity
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult
 
-from confirmhub import display
+from confirmhub import __version__, display
 from mcp_bridge.registry import BridgeTool
 
 INSTRUCTIONS = """\
@@ -53,6 +53,7 @@ def build(*, tools: Iterable[BridgeTool]) -> MCPServer[dict[str, object]]:
     return _ToolsAlone(
         name="confirmhub",
         title="confirmhub",
+        version=__version__,
         instructions=INSTRUCTIONS,
         website_url=settings.PUBLIC_URL,
         tools=[registered.tool for registered in tools],
