@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import uvicorn
@@ -18,6 +18,7 @@ from django.db import connection as database_connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.test import override_settings
+from starlette.types import ASGIApp
 
 from confirmhub.oauth import defaults as oauth
 
@@ -25,8 +26,8 @@ BALANCER = "localhost:1"  # what several replicas are called together; their own
 
 
 @contextlib.contextmanager
-def served() -> Iterator[str]:
-    """Serve it, and give its public URL."""
+def served(*, within: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterator[str]:
+    """Serve it, and give its public URL. `within` wraps the application in another."""
     with socket.create_server(("127.0.0.1", 0)) as listener, tempfile.TemporaryDirectory() as static:
         url = f"http://localhost:{listener.getsockname()[1]}"
         resource = f"{url}/mcp"
@@ -41,7 +42,7 @@ def served() -> Iterator[str]:
         ):
             from confirmhub.asgi import create
 
-            server = uvicorn.Server(uvicorn.Config(create(), log_config=None, lifespan="on"))
+            server = uvicorn.Server(uvicorn.Config(within(create()), log_config=None, lifespan="on"))
             ready = threading.Event()
             thread = threading.Thread(target=_run, args=(server, listener, ready))
             made: list[BaseDatabaseWrapper] = []

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self
 import httpx2
 import mcp_types
 from mcp import Client
-from mcp.client.session import ClientSession
+from mcp.client.session import ClientRequestContext, ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.hosts import nodes
@@ -82,7 +82,9 @@ async def python_host(
 ) -> AsyncIterator[Host]:
     """Start a host on the Python SDK. `mode` is "auto" or "legacy"."""
 
-    async def answer(_context: Any, params: mcp_types.ElicitRequestParams) -> mcp_types.ElicitResult:
+    async def answer(
+        context: ClientRequestContext, params: mcp_types.ElicitRequestParams
+    ) -> mcp_types.ElicitResult:
         asked = params.model_dump(mode="json", by_alias=True, exclude_none=True)
         return mcp_types.ElicitResult.model_validate(await ask(asked))
 

@@ -145,15 +145,14 @@ async def outcomes(url: str, tokens: dict[str, str], cells: Iterable[Cell]) -> d
 
 def table(found: dict[Cell, str]) -> str:
     """The results as they stand in the table."""
-    lines = [("host", "declares", DECISIONS)]
-    lines += [
-        (host, kind, tuple(found[Cell(host, kind, decision)] for decision in DECISIONS))
-        for host, kind in dict.fromkeys((cell.host, cell.declares) for cell in found)
-    ]
-    return "".join(
-        f"{host:<12} {kind:<8} | {''.join(f'{cell:<14}' for cell in cells).rstrip()}\n"
-        for host, kind, cells in lines
-    )
+
+    def line(host: str, kind: str, cells: Iterable[str]) -> str:
+        return f"{host:<12} {kind:<8} | {''.join(f'{cell:<14}' for cell in cells).rstrip()}\n"
+
+    lines = [line("host", "declares", DECISIONS)]
+    for host, kind in dict.fromkeys((cell.host, cell.declares) for cell in found):
+        lines.append(line(host, kind, (found[Cell(host, kind, decision)] for decision in DECISIONS)))
+    return "".join(lines)
 
 
 @pytest.fixture
