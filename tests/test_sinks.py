@@ -47,12 +47,14 @@ screen.state.sentence screen.state.tone screen.usable_until.text screen.used_wit
 spent.iso spent.text vote.at.iso vote.at.text vote.seen event.at.iso event.at.text event.what
 crowd.count crowd.shown scope.words line.connection.last_used_at|date:'c' line.connection.key
 inline_admin_formset.opts.fields|length
+line.channel line.sent line.failure one quiet.starts quiet.ends quiet.zone refused secret
+quiet.starts|default:'22:00' quiet.ends|default:'07:00'
 """
 RENDERED_BEFORE = """
-part.text part.title value value.exact value.fingerprint recipient field.contents field.field.name
+mail part.text part.title value value.exact value.fingerprint recipient field.contents field.field.name
 field.label|capfirst inline_admin_formset.opts.verbose_name_plural|capfirst
 """
-ASCII_WHEN_STORED = "host redirect_host line.connection.client.host"
+ASCII_WHEN_STORED = "line.where host redirect_host line.connection.client.host"
 TYPED_BY_THE_READER = "query next field.errors form.non_field_errors"
 FIT = {
     *WORDS_OF_OURS.split(),

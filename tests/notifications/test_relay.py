@@ -57,7 +57,9 @@ def test_a_committed_notice_is_sent_on_once(agent: Principal, sent: Sent) -> Non
 
     task, kwargs = sent.get(timeout=SOON)
     assert task == DELIVER
-    assert [notice.id for notice in outbox.find_leased(notice_ids=kwargs["notice_ids"])] == kwargs["notice_ids"]
+    assert [notice.id for notice in outbox.find_leased(notice_ids=kwargs["notice_ids"])] == kwargs[
+        "notice_ids"
+    ]
     with pytest.raises(queue.Empty):
         sent.get(timeout=1.5)  # longer than the poll
 

@@ -1,0 +1,163 @@
+"""Where a person says how they want to be told, and when not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from django.contrib.auth.decorators import login_required
+from django.contrib.auth.models import User
+from django.core.exceptions import BadRequest
+from django.db import transaction
+from django.forms import Form
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from confirmhub import display
+from confirmhub.notifications import trials
+from confirmhub.notifications.channels.webhook import new_secret
+from confirmhub.notifications.forms import MOST, ZONES, DestinationForm, QuietForm
+from confirmhub.notifications.models import Destination, QuietHours, Via
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One destination on the page."""
+
+    number: int
+    channel: str
+    where: str
+    """Of a URL its host and end, since the whole may be a key. ASCII, since no other is stored."""
+
+    is_on: bool
+    sent: str
+    failure: str
+    has_secret: bool
+    has_old_secret: bool
+
+
+@require_safe
+@login_required
+def notices(request: HttpRequest) -> HttpResponse:
+    """The page."""
+    return _page(request)
+
+
+@require_POST
+@login_required
+def add(request: HttpRequest) -> HttpResponse:
+    """Add a destination. Its secret, where it has one, is shown this once."""
+    user = _person(request)
+    form = DestinationForm(request.POST)
+    if not form.is_valid():
+        return _page(request, problem=form, status=400)
+    channel, address = form.cleaned_data["channel"], form.cleaned_data["address"]
+    secret = new_secret() if channel == Via.WEBHOOK else ""
+    with transaction.atomic():
+        # Held, so that the number of them holds.
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if user.destinations.count() >= MOST:
+            return _page(request, refused=f"You have {MOST}: remove one first.", status=400)
+        _, made = Destination.objects.get_or_create(
+            user=user,
+            channel=channel,
+            address=address,
+            defaults={"secrets": secret or form.cleaned_data["token"]},
+        )
+    if not made:
+        return _page(request, refused="That one is there already.", status=400)
+    return _page(request, secret=secret) if secret else redirect("notices:page")
+
+
+@require_POST
+@login_required
+def change(request: HttpRequest, number: int) -> HttpResponse:
+    """Try, turn on or off, or remove one destination, or give it another secret."""
+    found = Destination.objects.filter(pk=number, user=_person(request))
+    destination = found.first()
+    if destination is None:
+        raise Http404
+    secrets = destination.secret_list
+    match request.POST.get("do"):
+        case "try":
+            trials.ask(destination=destination)
+            return _page(request, tried=True)
+        case "on" | "off" as state:
+            found.update(is_active=state == "on")
+        case "remove":
+            found.delete()
+        case "rotate" if destination.channel == Via.WEBHOOK:
+            secret = new_secret()
+            # Both sign until the old one is dropped, so that the receiver can change over in between.
+            found.update(secrets="\n".join((secret, *secrets[:1])))
+            return _page(request, secret=secret)
+        case "drop" if destination.channel == Via.WEBHOOK:
+            found.update(secrets=secrets[0])
+        case _:
+            raise BadRequest
+    return redirect("notices:page")
+
+
+@require_POST
+@login_required
+def quiet(request: HttpRequest) -> HttpResponse:
+    """Set the quiet hours, or end them."""
+    user = _person(request)
+    if request.POST.get("do") == "end":
+        QuietHours.objects.filter(user=user).delete()
+        return redirect("notices:page")
+    form = QuietForm(request.POST)
+    if not form.is_valid():
+        return _page(request, problem=form, status=400)
+    QuietHours.objects.update_or_create(user=user, defaults=form.cleaned_data)
+    return redirect("notices:page")
+
+
+def _page(
+    request: HttpRequest,
+    *,
+    problem: Form | None = None,
+    refused: str = "",
+    secret: str = "",
+    tried: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    user = _person(request)
+    lines = [_line(row) for row in user.destinations.all()]
+    hours = QuietHours.objects.filter(user=user).first()
+    context = {
+        "lines": lines,
+        "all_off": not any(line.is_on for line in lines),
+        "mail": display.text(user.email),
+        "channels": Via.choices,
+        "form": problem,
+        "refused": refused,
+        "secret": secret,
+        "tried": tried,
+        "quiet": {"starts": f"{hours.starts:%H:%M}", "ends": f"{hours.ends:%H:%M}", "zone": hours.zone}
+        if hours
+        else None,
+        "zone": hours.zone if hours else "UTC",
+        "zones": ZONES,
+    }
+    return render(request, "notifications/account.html", context, status=status)
+
+
+def _line(row: Destination) -> _Line:
+    parts = urlsplit(row.address)
+    return _Line(
+        number=row.pk,
+        channel=Via(row.channel).label,
+        where=f"{parts.netloc}/\u2026{row.address[-4:]}" if row.address else "",
+        is_on=row.is_active,
+        sent=f"{row.sent_at:%Y-%m-%d %H:%M} UTC" if row.sent_at else "",
+        failure=row.failure,
+        has_secret=row.channel == Via.WEBHOOK,
+        has_old_secret=row.channel == Via.WEBHOOK and len(row.secret_list) > 1,
+    )
+
+
+def _person(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)
+    return request.user
