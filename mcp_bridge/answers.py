@@ -58,8 +58,14 @@ def who_decides(confirmation: Confirmation, *, where: str, approved: int) -> str
     return f"The person you act for decides {where}"
 
 
-def waiting(confirmation: Confirmation, *, again: str, approved: int) -> CallToolResult:
-    """The answer while it is undecided. `again` says what to call then; `approved`, how many have so far."""
+def waiting(
+    confirmation: Confirmation, *, again: str, approved: int, changed: Collection[str] = ()
+) -> CallToolResult:
+    """The answer while it is undecided.
+
+    `again` says what to call then, `approved` how many have so far, `changed` which facts are others than
+    when it was allowed before; their labels are ours.
+    """
     facts = "".join(
         f"\n  {label}: {display.short(value, FACT)}"
         for label, value in confirmation.fact_items  # the labels are ours
@@ -69,6 +75,7 @@ def waiting(confirmation: Confirmation, *, again: str, approved: int) -> CallToo
         f"  {page(confirmation.id)}\n"
         f"It shows the check value {check(confirmation)}. Asked was: "
         f"{confirmation.question}{facts}\n"
+        f"{f'Changed since it was allowed before: {", ".join(changed)}.\n' if changed else ''}"
         f"The confirmation_id is {confirmation.id}. It can be decided until "
         f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%SZ}."
         f"{SLOW if confirmation.mode == Mode.APPROVE else ''}\nWhen they have decided, {again}"

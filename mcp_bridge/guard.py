@@ -1,103 +1,56 @@
 """Guarded tools: their effect needs a receipt, and the author writes only what is theirs.
 
 The walk of one call: arguments become an Action, `observe` looks at the target, the ledger asks, a
-person decides on the page, `observe` looks again, the ledger redeems, `execute` acts, the outcome is
-recorded. The SDK's boundary seals the state that a host carries between rounds and binds it to the
-caller and the call; still it is only a name here. It is never spent there, and says nothing of the target.
+person decides, `observe` looks again, the ledger redeems, `execute` acts, the outcome is recorded. The
+SDK's boundary seals the state that a host carries between rounds and binds it to the caller and the call;
+still it is only a name here. It is never spent there, and says nothing of the target.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
-from django.db import Error as DatabaseError
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
-from confirmhub import display
 from confirmhub.confirmations import errors, ledger, queries
-from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.receipts import Receipt
-from confirmhub.confirmations.states import Result, Status
-from mcp_bridge import answers, rounds
+from confirmhub.confirmations.states import Status, Verdict
+from mcp_bridge import acting, answers, forms, rounds
+from mcp_bridge.acting import unfinished
 from mcp_bridge.auth import caller, granted
-from mcp_bridge.errors import as_tool_errors, text_of
+from mcp_bridge.errors import as_tool_errors
+from mcp_bridge.guarded import Guarded, NotNow, find, install
 from mcp_bridge.registry import BridgeTool, model_tool
 from mcp_bridge.threads import in_thread
 
-logger = logging.getLogger(__name__)
+__all__ = ["Guarded", "NotNow", "as_tool", "find", "redeem", "unfinished"]
 
 type Call = Context[Any, Any]
 
+LOOKED_THROUGH = 20  # the newest questions of a requester, for one like this that was allowed before
 
-@dataclass(frozen=True, kw_only=True)
-class Guarded[Arguments: BaseModel]:
-    """A tool whose effect a person allows first, each time.
-
-    `observe` and `execute` block, run in a thread and may use the ORM. Both may raise ToolError, whose
-    text reaches the model. `execute` gets what `observe` saw right before, and must act on that target
-    or not at all; it says what it did in a sentence. It runs at most once for a receipt.
-    """
-
-    name: str
-    title: str
-    description: str
-    question: str
-    """What the person is asked, at most 200 characters, such as "Delete this file?"."""
-
-    arguments: type[Arguments]
-    """The input model. What it validates to is what is shown, digested and executed."""
-
-    scopes: frozenset[str]
-    """The scopes that a token needs besides `confirm:request` and `confirm:redeem`."""
-
-    observe: Callable[[Arguments], Observation]
-    execute: Callable[[Receipt, Arguments, Observation], str]
-    unfinished: Callable[[uuid.UUID, Arguments], str] = field(default=lambda *_: "")
-    """Where to look, in a sentence, when `execute` was cut off for the confirmation of this id."""
-
-    open_world: bool = field(default=False)
-
-    @cached_property
-    def digest(self) -> bytes:
-        """The SHA-256 of the definition: no approval outlives a change of what the tool says it does."""
-        schema = self.arguments.model_json_schema()
-        words = [self.name, self.title, self.description, self.question, schema, sorted(self.scopes)]
-        return hashlib.sha256(json.dumps(words, sort_keys=True).encode("ascii")).digest()
-
-    def action(self, arguments: Arguments) -> Action:
-        """The action that these arguments stand for, built anew wherever it is needed."""
-        return Action(
-            audience=settings.MCP_RESOURCE,
-            name=self.name,
-            arguments=arguments.model_dump(mode="json"),
-            tool_digest=self.digest,
-        )
+_DECLINED = "The person declined. Nothing was done, and the question is closed. Do not ask again for it."
 
 
-_guarded: dict[str, Guarded[Any]] = {}
-
-
-def find(action: str) -> Guarded[Any] | None:
-    """The guarded tool that performs this action, if one is installed."""
-    return _guarded.get(action)
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    confirmation: Confirmation
+    is_new: bool
+    changes: tuple[forms.Change, ...] = ()
+    """What is another than when it was allowed, and the approval taken back for that."""
 
 
 def as_tool(guarded: Guarded[Any]) -> BridgeTool:
     """Make a tool for the server, and let redeem_confirmation find it."""
-    _guarded[guarded.name] = guarded
+    install(guarded)
 
     async def call(ctx: Call, **values: Any) -> CallToolResult | InputRequiredResult:
         with as_tool_errors():
@@ -122,9 +75,9 @@ def as_tool(guarded: Guarded[Any]) -> BridgeTool:
 
 
 _HOW = (
-    "A person must allow each call on a page before anything happens. If the answer says waiting_for_person, "
-    "show them the page's link; when they have decided, call this again with the same arguments. The yes is "
-    "for exactly this call, once."
+    "A person must allow each call before anything happens. If the answer says waiting_for_person, show them "
+    "the page's link; when they have decided, call this again with the same arguments. The yes is for "
+    "exactly this call, once."
 )
 
 
@@ -144,7 +97,7 @@ async def redeem(confirmation_id: uuid.UUID, guarded: Guarded[Any], ctx: Call) -
     arguments = guarded.arguments.model_validate(json.loads(confirmation.arguments))
     if guarded.action(arguments).digest != bytes(confirmation.digest):
         raise errors.ActionDiffers  # the tool is another one since
-    status = await rounds.hold(confirmation_id)
+    status = await rounds.hold(confirmation_id, ctx)
     if status is Status.PENDING:
         return await _waiting(guarded, confirmation)
     return await _finish(guarded, arguments, confirmation, ctx)
@@ -153,47 +106,81 @@ async def redeem(confirmation_id: uuid.UUID, guarded: Guarded[Any], ctx: Call) -
 async def _call(
     guarded: Guarded[Any], arguments: BaseModel, ctx: Call
 ) -> CallToolResult | InputRequiredResult:
-    requester = caller()
-    if ctx.request_state is None:
-        confirmation, is_new = await in_thread(_ask, guarded, arguments, requester)
-        if confirmation.status == Status.APPROVED:
-            return await _finish(guarded, arguments, confirmation, ctx)
-        if rounds.can_open_pages(ctx):
-            return rounds.ask(confirmation)
-        if is_new:
-            # The person has not got the link yet, so there is nobody to wait for.
-            return await _waiting(guarded, confirmation)
-        number = rounds.LAST
-    else:
-        state = rounds.State.of(ctx.request_state)
-        confirmation = await in_thread(
-            queries.get_for_requester, confirmation_id=state.confirmation_id, requester=requester
-        )
-        # The boundary binds a state to the arguments as they were sent; this binds it to what they mean.
-        if guarded.action(arguments).digest != bytes(confirmation.digest):
-            raise errors.ActionDiffers
-        if rounds.was_declined(ctx):
-            await in_thread(_close, confirmation.id, requester)
-            raise ToolError(
-                "The person declined. Nothing was done, and the question is closed. Do not ask again for it."
-            )
-        number = state.number
+    if ctx.request_state is None:  # an answer without a state answers nothing that we asked
+        return await _first_round(guarded, arguments, ctx)
+    state = rounds.State.of(ctx.request_state)
+    confirmation = await in_thread(
+        queries.get_for_requester, confirmation_id=state.confirmation_id, requester=caller()
+    )
+    # The boundary binds a state to the arguments as they were sent; this binds it to what they mean.
+    if guarded.action(arguments).digest != bytes(confirmation.digest):
+        raise errors.ActionDiffers
+    answer = rounds.answer(ctx, state)
+    if answer is not None and answer.action != "accept":
+        await in_thread(_close, confirmation.id, caller())
+        raise ToolError(_DECLINED)
+    # An accepted page says only that it was opened. An accepted form says what they chose.
+    if not state.shown or not rounds.is_modern(ctx):
+        return await _held(guarded, arguments, confirmation, state, ctx)
+    chosen = forms.verdict(answer.content if answer else None)
+    if chosen is None:
+        return await _ask_again(guarded, confirmation, state)
+    await in_thread(_answer, confirmation.id, caller(), chosen, state.shown)
+    return await _finish(guarded, arguments, confirmation, ctx)
 
-    if await rounds.hold(confirmation.id) is not Status.PENDING:
+
+async def _first_round(
+    guarded: Guarded[Any], arguments: BaseModel, ctx: Call
+) -> CallToolResult | InputRequiredResult:
+    asked = await in_thread(_ask, guarded, arguments, caller())
+    confirmation = asked.confirmation
+    if confirmation.status == Status.APPROVED:
         return await _finish(guarded, arguments, confirmation, ctx)
-    if number >= rounds.LAST or not rounds.is_modern(ctx):
+    if rounds.can_open_pages(ctx):
+        return rounds.ask(confirmation)
+    if forms.may_answer(confirmation, ctx):
+        form = forms.ask(confirmation, changes=asked.changes, number=1)
+        if form is not None:
+            return form
+    if asked.is_new:
+        # The person has not got the link yet, so there is nobody to wait for.
+        return await _waiting(guarded, confirmation, changes=asked.changes)
+    return await _held(guarded, arguments, confirmation, rounds.State(confirmation.id, rounds.LAST), ctx)
+
+
+async def _held(
+    guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, state: rounds.State, ctx: Call
+) -> CallToolResult | InputRequiredResult:
+    """Wait for a decision for a round, and act on it; without one, have the host come back while it may."""
+    if await rounds.hold(confirmation.id, ctx) is not Status.PENDING:
+        return await _finish(guarded, arguments, confirmation, ctx)
+    if state.number >= rounds.LAST or not rounds.is_modern(ctx):
         # Before the client gives up with an error of its own.
         return await _waiting(guarded, confirmation)
-    return rounds.once_more(confirmation, number=number + 1)
+    return rounds.once_more(state)
 
 
-async def _waiting(guarded: Guarded[Any], confirmation: Confirmation) -> CallToolResult:
+async def _ask_again(
+    guarded: Guarded[Any], confirmation: Confirmation, state: rounds.State
+) -> CallToolResult | InputRequiredResult:
+    """MCP 2026-07-28, multi round-trip requests: ask again where an answer is missing. Within the rounds."""
+    changes = await in_thread(_changes, confirmation, caller())
+    form = forms.ask(confirmation, changes=changes, number=state.number + 1)
+    if state.number >= rounds.LAST or form is None:
+        return await _waiting(guarded, confirmation)
+    return form
+
+
+async def _waiting(
+    guarded: Guarded[Any], confirmation: Confirmation, *, changes: tuple[forms.Change, ...] = ()
+) -> CallToolResult:
     approved = (await answers.approvals([confirmation]))[confirmation.id]
-    return answers.waiting(confirmation, again=_again(guarded), approved=approved)
+    changed = [label for label, *_ in changes]
+    return answers.waiting(confirmation, again=_again(guarded), approved=approved, changed=changed)
 
 
-def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> tuple[Confirmation, bool]:
-    """Ask, or find what was asked before. The second value says which."""
+def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> _Asked:
+    """Ask, or find what was asked before."""
     seen = guarded.observe(arguments)
     action = guarded.action(arguments)
     for _ in range(2):
@@ -206,13 +193,48 @@ def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> t
             idempotency_key=key,
         )
         if confirmation.fingerprint == seen.fingerprint:
-            return confirmation, confirmation.idempotency_key == key
+            is_new = confirmation.idempotency_key == key
+            waits = confirmation.status == Status.PENDING
+            return _Asked(confirmation, is_new, _changes(confirmation, requester) if waits else ())
         if confirmation.status == Status.APPROVED:
-            raise _taken_back(confirmation, requester, "The target changed after it was shown.")
+            raise acting.changed(confirmation, requester, guarded)
         # The open question is about the target as it was, so what a person would say to it is no
         # answer about what is there now. Close it, and ask about that.
         _close(confirmation.id, requester)
     raise errors.Busy(retry_after=1)
+
+
+def _changes(confirmation: Confirmation, requester: Principal) -> tuple[forms.Change, ...]:
+    """What is another than when this was allowed last, if that approval was taken back."""
+    recent = queries.list_recent_of(requester=requester, limit=LOOKED_THROUGH)
+    digest = bytes(confirmation.digest)
+    alike = (row for row in recent if row.id != confirmation.id and bytes(row.digest) == digest)
+    before = next(alike, None)
+    if before is None or before.status != Status.REVOKED:
+        return ()
+    was = dict(before.fact_items)
+    return tuple(
+        (label, was.get(label, ""), now) for label, now in confirmation.fact_items if was.get(label) != now
+    )
+
+
+def _answer(confirmation_id: uuid.UUID, requester: Principal, chosen: Verdict, shown: str) -> None:
+    """Record what the person chose in their host's form.
+
+    Raises:
+        ToolError: They chose no.
+        ConfirmationError: As for `ledger.answer_by_host`.
+    """
+    try:
+        ledger.answer_by_host(
+            confirmation_id=confirmation_id, requester=requester, verdict=chosen, digest_shown=shown
+        )
+    except errors.AlreadyDecided:
+        # By now it is what it is, and `redeem` says so. A no still takes a yes of the page back.
+        if chosen is Verdict.DENY:
+            _close(confirmation_id, requester)
+    if chosen is Verdict.DENY:
+        raise ToolError(_DECLINED)
 
 
 def _close(confirmation_id: uuid.UUID, requester: Principal) -> None:
@@ -227,108 +249,15 @@ def _close(confirmation_id: uuid.UUID, requester: Principal) -> None:
 async def _finish(
     guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, ctx: Call
 ) -> CallToolResult:
-    # One call in one thread: a client that leaves, or a server that is told to stop, cannot come
-    # between the redemption, the act and its report.
     message, replayed = await in_thread(
-        _redeem_and_act, guarded, arguments, confirmation.id, caller(), redemption_key(confirmation.id, ctx)
+        acting.redeem_and_act,
+        guarded,
+        arguments,
+        confirmation.id,
+        caller(),
+        redemption_key(confirmation.id, ctx),
     )
     return answers.done(confirmation, message=message, replayed=replayed)
-
-
-def _redeem_and_act(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation_id: uuid.UUID, requester: Principal, key: str
-) -> tuple[str, bool]:
-    confirmation = queries.get_for_requester(confirmation_id=confirmation_id, requester=requester)
-    if confirmation.effective_status is Status.PENDING:
-        raise errors.Pending(retry_after=1)
-    # Only an approval is worth a look at the target. All other states are final: redeem refuses, or
-    # finds that this very message was answered before.
-    approved = confirmation.effective_status is Status.APPROVED
-    seen = _look_again(guarded, arguments, confirmation, requester) if approved else None
-    try:
-        receipt = ledger.redeem(
-            confirmation_id=confirmation_id,
-            requester=requester,
-            action=guarded.action(arguments),
-            redemption_key=key,
-        )
-    except errors.AlreadyRedeemed as exc:
-        outcome = getattr(confirmation, "outcome", None)
-        raise ToolError(f"{text_of(exc)} {_recorded(outcome)}") from exc
-    if receipt.replayed or seen is None:
-        return _replay(receipt), True
-    return _act(guarded, receipt, arguments, seen), False
-
-
-def _look_again(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, requester: Principal
-) -> Observation:
-    """What the target is now. It must be what the person was shown, or the approval is taken back."""
-    try:
-        seen = guarded.observe(arguments)
-        if seen.fingerprint == confirmation.fingerprint:
-            return seen
-        why = "The target changed after it was shown."
-    except ToolError as exc:
-        why = f"The target is not as it was shown: {exc}"
-    raise _taken_back(confirmation, requester, why)
-
-
-def _taken_back(confirmation: Confirmation, requester: Principal, why: str) -> ToolError:
-    reason = display.short(why, ledger.MAX_REASON)
-    ledger.revoke(confirmation_id=confirmation.id, revoker=requester, reason=reason)
-    logger.warning("target changed, approval %s revoked", confirmation.id)
-    return ToolError(f"{text_of(errors.TargetChanged())} {why}")
-
-
-def _act(guarded: Guarded[Any], receipt: Receipt, arguments: BaseModel, seen: Observation) -> str:
-    result, detail = Result.FAILED, "The tool failed; the service's log has the cause."
-    try:
-        detail = guarded.execute(receipt, arguments, seen)
-        result = Result.SUCCEEDED
-    except ToolError as exc:
-        detail = str(exc)
-        raise
-    finally:
-        _report(receipt, result, detail)
-    return detail
-
-
-def _report(receipt: Receipt, result: Result, detail: str) -> None:
-    try:
-        ledger.report_outcome(receipt=receipt, result=result, detail=detail)
-    except (DatabaseError, errors.ConfirmationError):
-        # What was done stays done, and the caller must hear of it. The review queue shows the row
-        # as redeemed without an outcome.
-        logger.exception("outcome %s of %s was not recorded", result, receipt.confirmation_id)
-
-
-def _replay(receipt: Receipt) -> str:
-    if receipt.result is Result.SUCCEEDED:
-        return f"This was done before, and was not done again: {receipt.detail}"
-    if receipt.result is Result.FAILED:
-        raise ToolError(f"This was tried before, and was not tried again. It failed: {receipt.detail}")
-    raise ToolError("It is being done, or was cut off. Do not assume either; look with get_confirmation.")
-
-
-def unfinished(confirmation: Confirmation, guarded: Guarded[Any]) -> str:
-    """What to say of one that was redeemed here and has no outcome: what is known, and who can find out."""
-    try:
-        arguments = guarded.arguments.model_validate(json.loads(confirmation.arguments))
-        where = guarded.unfinished(confirmation.id, arguments)
-    except ValidationError:
-        where = ""  # the tool is another one since
-    return (
-        "The server began to do it and has recorded no outcome: it is still at it, or was cut off, so it is "
-        f"unknown whether it was done. {where}{where and ' '}A person has to look. Do not assume either, and "
-        "report no outcome: you did not act."
-    )
-
-
-def _recorded(outcome: Any) -> str:
-    if outcome is None:
-        return "What came of it is not recorded."
-    return f"What came of it then: {outcome.result}. {outcome.detail}"
 
 
 def redemption_key(confirmation_id: uuid.UUID, ctx: Call) -> str:

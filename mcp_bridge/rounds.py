@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime as dt
 import json
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from mcp.server.mcpserver import Context
-from mcp_types import ElicitRequest, ElicitRequestURLParams, ElicitResult, InputRequiredResult
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp_types import (
+    ElicitationCapability,
+    ElicitRequest,
+    ElicitRequestURLParams,
+    ElicitResult,
+    InputRequiredResult,
+)
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
 
 from confirmhub.confirmations import waiting
 from confirmhub.confirmations.models import Confirmation
@@ -22,7 +31,7 @@ from mcp_bridge import answers
 HOLD = dt.timedelta(seconds=20)
 LAST = 8
 
-_KEY = "page"
+PAGE, FORM = "page", "form"  # what a request is called, and its answer, by the way it asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +40,20 @@ class State:
 
     confirmation_id: uuid.UUID
     number: int
+    shown: str = ""
+    """The view digest, in hex, of the question in the host's form; empty where the host opens a page."""
 
     @classmethod
     def of(cls, plaintext: str) -> Self:
-        confirmation_id, number = json.loads(plaintext)
-        return cls(uuid.UUID(confirmation_id), int(number))
+        confirmation_id, number, shown = json.loads(plaintext)
+        return cls(uuid.UUID(confirmation_id), int(number), str(shown))
 
     def __str__(self) -> str:
-        return json.dumps([str(self.confirmation_id), self.number])
+        return json.dumps([str(self.confirmation_id), self.number, self.shown])
+
+    @property
+    def next(self) -> State:
+        return replace(self, number=self.number + 1)
 
 
 def is_modern(ctx: Context[Any, Any]) -> bool:
@@ -48,8 +63,20 @@ def is_modern(ctx: Context[Any, Any]) -> bool:
 
 def can_open_pages(ctx: Context[Any, Any]) -> bool:
     """Whether the host declared URL elicitation. `elicitation: {}` means forms alone."""
-    declared = ctx.client_capabilities.elicitation if ctx.client_capabilities else None
-    return is_modern(ctx) and declared is not None and declared.url is not None
+    declared = _declared(ctx)
+    return declared is not None and declared.url is not None
+
+
+def can_show_forms(ctx: Context[Any, Any]) -> bool:
+    """Whether the host declared form elicitation."""
+    declared = _declared(ctx)
+    return declared is not None and (declared.form is not None or declared.url is None)
+
+
+def _declared(ctx: Context[Any, Any]) -> ElicitationCapability | None:
+    """MCP 2026-07-28: each request declares it. What a request of the old protocol says does not count."""
+    capabilities = ctx.client_capabilities if is_modern(ctx) else None
+    return capabilities.elicitation if capabilities else None
 
 
 def ask(confirmation: Confirmation) -> InputRequiredResult:
@@ -61,22 +88,47 @@ def ask(confirmation: Confirmation) -> InputRequiredResult:
     )
     question = ElicitRequestURLParams(message=message, url=answers.page(confirmation.id))
     return InputRequiredResult(
-        input_requests={_KEY: ElicitRequest(params=question)},
+        input_requests={PAGE: ElicitRequest(params=question)},
         request_state=str(State(confirmation.id, 1)),
     )
 
 
-def once_more(confirmation: Confirmation, *, number: int) -> InputRequiredResult:
+def once_more(state: State) -> InputRequiredResult:
     """Have the host come back. Without a request in it, or the person would be asked again each time."""
-    return InputRequiredResult(request_state=str(State(confirmation.id, number)))
+    return InputRequiredResult(request_state=str(state.next))
 
 
-def was_declined(ctx: Context[Any, Any]) -> bool:
-    """Whether the person refused in the host. An `accept` says only that they opened the page."""
-    answer = (ctx.input_responses or {}).get(_KEY)
-    return isinstance(answer, ElicitResult) and answer.action != "accept"
+def answer(ctx: Context[Any, Any], state: State) -> ElicitResult | None:
+    """What the host answers to what it was asked in this state; None: nothing yet."""
+    found = (ctx.input_responses or {}).get(FORM if state.shown else PAGE)
+    return found if isinstance(found, ElicitResult) else None
 
 
-async def hold(confirmation_id: uuid.UUID, *, within: dt.timedelta | None = None) -> Status:
-    """Wait until it is no longer pending, at most `within` or a round; return what it is then."""
-    return await waiting.settled(confirmation_id, within=within or HOLD)
+async def hold(
+    confirmation_id: uuid.UUID, ctx: Context[Any, Any], *, within: dt.timedelta | None = None
+) -> Status:
+    """Wait until it is no longer pending, at most `within` or a round; return what it is then.
+
+    Raises:
+        ToolError: The caller closed its request meanwhile. The confirmation is as it was.
+    """
+    decided = asyncio.ensure_future(waiting.settled(confirmation_id, within=within or HOLD))
+    left = asyncio.ensure_future(_left(ctx))
+    try:
+        await asyncio.wait((decided, left), return_when=asyncio.FIRST_COMPLETED)
+        # A yes that comes now is not for a call that nobody waits for. It keeps for the next one.
+        if left.done():
+            raise ToolError("The request was closed before anybody decided. Nothing was done.")
+        return decided.result()
+    finally:
+        decided.cancel()
+        left.cancel()
+
+
+async def _left(ctx: Context[Any, Any]) -> None:
+    """Return when the client has closed its request: a cancellation (MCP 2026-07-28, transports)."""
+    request: Request | None = ctx.request_context.request
+    if request is None:
+        raise RuntimeError("A tool that waits was called other than over HTTP.")
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -11,6 +11,7 @@ SCOPES: dict[str, str] = {
     "confirm:request": "Ask you to confirm an action",
     "confirm:redeem": "Use a confirmation that you approved, once, for exactly that action",
     "files:delete": "Delete files in the shared folders, each only after you confirm it",
+    "files:move": "Move and rename files in the shared folders, each only after you confirm it",
     ADMIN: "Everything above, and watch over the confirmations of others",
 }
 

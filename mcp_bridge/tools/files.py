@@ -8,14 +8,11 @@ is deleted: what is then held is looked at once more, and is deleted, or put bac
 from __future__ import annotations
 
 import datetime as dt
-import hashlib
-import logging
 import os
 import stat
 import uuid
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Annotated, Any, Literal
 
 from django.conf import settings
 from mcp.server.mcpserver.exceptions import ToolError
@@ -25,18 +22,12 @@ from pydantic import BaseModel, Field
 from confirmhub.confirmations.actions import Observation
 from confirmhub.confirmations.receipts import Receipt
 from mcp_bridge import guard
+from mcp_bridge.guarded import Guarded
 from mcp_bridge.registry import BridgeTool, hub_tool
 from mcp_bridge.threads import in_thread
-from mcp_bridge.tools import holding, paths
+from mcp_bridge.tools import holding, looking, moving, paths
 
-# Of a larger file only its ends are hashed, and the time of its last change of any kind (ctime) stands
-# for what is between them.
-MAX_HASHED = 256 * 2**20  # bytes
-MAX_END = 64 * 2**20  # bytes
 MAX_LISTED = 200
-
-logger = logging.getLogger(__name__)
-
 
 type Kind = Literal["file", "folder", "link", "other"]
 
@@ -63,33 +54,6 @@ class Listing(BaseModel):
 
     entries: list[Entry]
     left_out: int = Field(description="How many more there are than are listed.")
-
-
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """A file as it is at one moment."""
-
-    status: os.stat_result
-    content: str
-
-    @property
-    def lasting(self) -> str:
-        """What stays the same when the file is moved."""
-        parts = (
-            self.status.st_dev,
-            self.status.st_ino,
-            self.status.st_size,
-            self.status.st_mtime_ns,
-            self.status.st_nlink,  # to delete the last name is another act than to delete one of two
-            self.content,
-        )
-        return hashlib.sha256(repr(parts).encode("ascii")).hexdigest()
-
-    @property
-    def fingerprint(self) -> str:
-        if self.status.st_size <= MAX_HASHED:
-            return self.lasting
-        return f"{self.lasting}@{self.status.st_ctime_ns}"
 
 
 async def list_files(
@@ -133,92 +97,34 @@ def _entry(path: bytes, handle: int | None) -> Entry:
         shown=paths.shown(os.fsdecode(name)),
         kind=kind,
         size=status.st_size if status and stat.S_ISREG(status.st_mode) else None,
-        changed_at=_time(status) if status else None,
+        changed_at=looking.modified_at(status) if status else None,
         note=holding.note(os.fsdecode(name)) if kind == "folder" else "",
     )
-
-
-def _time(status: os.stat_result) -> dt.datetime | None:
-    """When the content was last changed. Anybody can set it, also to what no calendar holds: None."""
-    try:
-        return dt.datetime.fromtimestamp(status.st_mtime, dt.UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
 
 
 def _observe(arguments: DeleteFile) -> Observation:
     path = paths.inside(paths.raw(arguments.path))
     with paths.opened(path.parent) as folder:
-        seen = _look(folder, path.name, path)
-    changed_at = _time(seen.status)
-    facts = [
-        ("File", str(path)),
-        ("Size", f"{seen.status.st_size} bytes"),
-        ("Last changed", f"{changed_at:%Y-%m-%d %H:%M:%S} UTC" if changed_at else "unknown"),
-        ("Content", seen.content),
-    ]
-    if seen.status.st_nlink > 1:
-        facts.append(("Other names", f"{seen.status.st_nlink - 1} more; the content stays there"))
-    return Observation(facts=tuple(facts), fingerprint=seen.fingerprint)
+        seen = looking.look(folder, path.name, path)
+        return Observation(facts=(("File", str(path)), *seen.facts), fingerprint=seen.fingerprint(folder))
 
 
 def _execute(receipt: Receipt, arguments: DeleteFile, seen: Observation) -> str:
     path = paths.inside(paths.raw(arguments.path))
-    # A folder of our own, next to the file so that the rename stays on one file system, and closed to
-    # others so that nobody touches what is in it.
-    place = holding.name(receipt.confirmation_id)
-    lasting, _, touched = seen.fingerprint.partition("@")
+    folders, lasting, touched = looking.parts(seen.fingerprint)
     with paths.opened(path.parent) as folder:
-        try:
-            # The rename changes this time itself, so that it is compared right before, not after it.
-            now = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
-            if touched and touched != str(now):
-                raise ToolError(f"{paths.shown(path)} was changed at the last moment. It was not deleted.")
-            os.mkdir(place, mode=0o700, dir_fd=folder)
-            with paths.opened(path.parent / place) as held:
-                os.rename(path.name, holding.FILE, src_dir_fd=folder, dst_dir_fd=held)
-                size = _delete(folder, held, path, place=place, lasting=lasting)
-        except OSError as exc:
-            raise ToolError(f"{paths.shown(path)} was not deleted: {exc.strerror}.") from exc
-        finally:
-            _remove_if_empty(folder, place)
+        if looking.identity(folder) != folders:
+            raise ToolError(f"{paths.shown(path.parent)} became another folder. Nothing was deleted.")
+        size = holding.take(
+            path,
+            folder=folder,
+            confirmation_id=receipt.confirmation_id,
+            touched=touched,
+            is_same=lambda held: looking.is_still(lasting, folder=held, name=holding.FILE, path=path),
+            act=lambda held: os.unlink(holding.FILE, dir_fd=held),
+            done="deleted",
+        )
     return f"Deleted {paths.shown(path)}, {size} bytes."
-
-
-def _delete(folder: int, held: int, path: PurePosixPath, *, place: str, lasting: str) -> int:
-    try:
-        found = _look(held, holding.FILE, path)
-        same = found.lasting == lasting
-    except ToolError:
-        same = False
-    if same:
-        os.unlink(holding.FILE, dir_fd=held)
-        return found.status.st_size
-    try:
-        _put_back(folder, held, path.name)
-        where = "it is back in its place"
-    except OSError:
-        logger.exception("a file could not be put back")
-        where = f"its name was taken meanwhile, so it is kept in the folder {place} beside it"
-    raise ToolError(
-        f"{paths.shown(path)} became another file at the last moment. It was not deleted; {where}."
-    )
-
-
-def _put_back(folder: int, held: int, name: str) -> None:
-    if stat.S_ISDIR(os.stat(holding.FILE, dir_fd=held, follow_symlinks=False).st_mode):
-        os.rename(holding.FILE, name, src_dir_fd=held, dst_dir_fd=folder)
-        return
-    # A link refuses a name that exists; a rename would replace what came there meanwhile.
-    os.link(holding.FILE, name, src_dir_fd=held, dst_dir_fd=folder, follow_symlinks=False)
-    os.unlink(holding.FILE, dir_fd=held)
-
-
-def _remove_if_empty(folder: int, place: str) -> None:
-    try:
-        os.rmdir(place, dir_fd=folder)
-    except OSError as exc:
-        logger.warning("left %s behind: %s", place, exc.strerror)
 
 
 def _unfinished(confirmation_id: uuid.UUID, arguments: DeleteFile) -> str:
@@ -226,51 +132,7 @@ def _unfinished(confirmation_id: uuid.UUID, arguments: DeleteFile) -> str:
     return f"The file may be held, not deleted, as {paths.shown(where)}."
 
 
-def _look(folder: int, name: str, path: PurePosixPath) -> _Seen:
-    """The regular file of this name, as it is now.
-
-    Raises:
-        ToolError: There is none, or it is a link, a folder or something else.
-    """
-    try:
-        # Looked at before it is opened: opening a device or a pipe can do things.
-        before = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        if not stat.S_ISREG(before.st_mode):
-            kind = "a link" if stat.S_ISLNK(before.st_mode) else "not a regular file"
-            raise ToolError(f"{paths.shown(path)} is {kind}; only regular files can be deleted.")
-        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        with os.fdopen(os.open(name, flags, dir_fd=folder), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not os.path.samestat(before, status):
-                raise ToolError(f"{paths.shown(path)} is being replaced right now.")
-            content = _hashed(file, size=status.st_size)
-            # As it was before and after the reading, or what was read is no one state of it.
-            after = os.fstat(file.fileno())
-            if (after.st_size, after.st_mtime_ns) != (status.st_size, status.st_mtime_ns):
-                raise ToolError(f"{paths.shown(path)} is being written to right now.")
-            return _Seen(after, content)
-    except FileNotFoundError as exc:
-        raise ToolError(f"{paths.shown(path)} does not exist.{holding.beside(folder)}") from exc
-    except OSError as exc:
-        raise ToolError(f"{paths.shown(path)} cannot be read: {exc.strerror}.") from exc
-
-
-def _hashed(file: BinaryIO, *, size: int) -> str:
-    """What the content is, in words. Bounded, also where the file grows while it is read."""
-    whole = size <= MAX_HASHED
-    digest = hashlib.sha256()
-    for start, length in [(0, size)] if whole else [(0, MAX_END), (size - MAX_END, MAX_END)]:
-        file.seek(start)
-        left = length
-        while left and (chunk := file.read(min(left, 2**20))):
-            digest.update(chunk)
-            left -= len(chunk)
-    if whole:
-        return f"SHA-256 {digest.hexdigest()}"
-    return f"not hashed whole; SHA-256 of the first and last {MAX_END // 2**20} MiB {digest.hexdigest()}"
-
-
-DELETE_FILE: guard.Guarded[Any] = guard.Guarded(
+DELETE_FILE: Guarded[Any] = Guarded(
     name="delete_file",
     title="Delete a file",
     description="Delete one regular file in a folder that is open to the file tools. It cannot be undone.",
@@ -293,4 +155,4 @@ def tools() -> list[BridgeTool]:
             read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
         ),
     )
-    return [listing, guard.as_tool(DELETE_FILE)]
+    return [listing, guard.as_tool(DELETE_FILE), guard.as_tool(moving.MOVE_FILE)]

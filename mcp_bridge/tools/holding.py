@@ -1,21 +1,108 @@
-"""The folder that holds a file between its place and its deletion, and what to say of one that was left.
+"""Takes a file out of its place, looks at what it holds, and acts on that; or puts it back.
 
-It is left where a server is killed in between, or where what it took could not be put back. Nothing is
-put back by itself then: whether the file was to go, and what has come to its place, is for a person to see.
+It is held in a folder of our own beside it. The folder is left where a server is killed in between, or where
+what it took could not be put back. Nothing is put back by itself then: whether the file was to go, and what
+has come to its place, is for a person to see.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import stat
 import uuid
+from collections.abc import Callable
 from pathlib import PurePosixPath
+
+from mcp.server.mcpserver.exceptions import ToolError
+
+from mcp_bridge.tools import paths, renaming
 
 FILE = "file"  # what a held file is called there; its own name may be as long as a name can be
 TOLD = 3  # folders that one answer names
 
 _NAME = re.compile(r"\.confirmhub-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+
+logger = logging.getLogger(__name__)
+
+
+def take(
+    path: PurePosixPath,
+    *,
+    folder: int,
+    confirmation_id: uuid.UUID,
+    touched: str,
+    is_same: Callable[[int], bool],
+    act: Callable[[int], None],
+    done: str,
+) -> int:
+    """Take the file out of the open `folder` by one atomic rename, and `act` on it if `is_same`.
+
+    Both get the handle of the folder that holds it, as `FILE`. Otherwise it is put back. `touched` is the
+    ctime that it must still have, or nothing. `done` says what it is that happens, such as "deleted".
+    Returns its size in bytes.
+
+    Raises:
+        ToolError: It was not done; the text says where the file is.
+    """
+    place = name(confirmation_id)
+    try:
+        # The rename changes this time itself, so that it is compared right before, not after it.
+        now = os.stat(path.name, dir_fd=folder, follow_symlinks=False).st_ctime_ns
+        if touched and touched != str(now):
+            raise ToolError(f"{paths.shown(path)} was changed at the last moment. It was not {done}.")
+        # Next to the file, so that the rename stays on one file system, and closed to others, so that
+        # nobody touches what is in it.
+        os.mkdir(place, mode=0o700, dir_fd=folder)
+        with paths.within(folder, place) as held:
+            os.rename(path.name, FILE, src_dir_fd=folder, dst_dir_fd=held)
+            size = os.stat(FILE, dir_fd=held, follow_symlinks=False).st_size
+            _act_or_put_back(path, folder=folder, held=held, place=place, is_same=is_same, act=act, done=done)
+            return size
+    except OSError as exc:
+        raise ToolError(f"{paths.shown(path)} was not {done}: {exc.strerror}.") from exc
+    finally:
+        _remove_if_empty(folder, place)
+
+
+def _act_or_put_back(
+    path: PurePosixPath,
+    *,
+    folder: int,
+    held: int,
+    place: str,
+    is_same: Callable[[int], bool],
+    act: Callable[[int], None],
+    done: str,
+) -> None:
+    why = "became another file at the last moment"
+    try:
+        if is_same(held):
+            act(held)
+            return
+    except ToolError as exc:  # it could not be looked at
+        why = f"was to be looked at once more, and was not: {str(exc).rstrip('.')}"
+    except OSError as exc:
+        why = f"could not be {done}: {exc.strerror}"
+    try:
+        renaming.rename(FILE, path.name, src=held, dst=folder)
+        where = "it is back in its place"
+    except FileExistsError:
+        where = f"its name was taken meanwhile, so it is kept in the folder {place} beside it"
+    except OSError as exc:
+        logger.exception("a file could not be put back")
+        where = f"it could not be put back ({exc.strerror}), so it is kept in the folder {place} beside it"
+    raise ToolError(f"{paths.shown(path)} {why}. It was not {done}; {where}.")
+
+
+def _remove_if_empty(folder: int, place: str) -> None:
+    try:
+        os.rmdir(place, dir_fd=folder)
+    except FileNotFoundError:
+        return  # it was refused before the folder was made
+    except OSError as exc:
+        logger.warning("left %s behind: %s", place, exc.strerror)
 
 
 def name(confirmation_id: uuid.UUID) -> str:
@@ -29,8 +116,8 @@ def note(folder: str) -> str:
     if found is None:
         return ""
     return (
-        f"delete_file made this folder for the confirmation {found[1]}. What it took from beside it and has "
-        f'not deleted is in it, named "{FILE}": a deletion is going on, or was cut off. A person has to look.'
+        f"A file tool made this folder for the confirmation {found[1]}. What it took from beside it and has "
+        f'not deleted or moved is in it, named "{FILE}": it is at it, or was cut off. A person has to look.'
     )
 
 
@@ -42,13 +129,13 @@ def beside(folder: int) -> str:
     more = f" and {len(left) - TOLD} more" if len(left) > TOLD else ""
     where = ", ".join(f"{entry}/{FILE}" for entry in left[:TOLD])
     return (
-        f" It may be held, not deleted, in the same folder as {where}{more}: a deletion is going on, or was "
-        "cut off. A person has to look."
+        f" It may be held, not deleted or moved, in the same folder as {where}{more}: a tool is at it, or "
+        "was cut off. A person has to look."
     )
 
 
 def after(confirmation_id: uuid.UUID, path: PurePosixPath) -> str:
-    """Where to look for a file when it is not known what became of its deletion. Not yet made visible."""
+    """Where to look for a file when it is not known what became of it. Not yet made visible."""
     return str(path.parent / name(confirmation_id) / FILE)
 
 

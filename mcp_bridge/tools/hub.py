@@ -139,6 +139,7 @@ async def request_confirmation(
 
 async def get_confirmation(
     confirmation_id: Id,
+    ctx: Context[Any, Any],
     wait_seconds: Annotated[
         int, Field(ge=0, le=PATIENCE, description="How long to wait for a decision, if there is none yet.")
     ] = 0,
@@ -147,7 +148,7 @@ async def get_confirmation(
     with as_tool_errors():
         found = await _mine(confirmation_id)
         if wait_seconds and found.effective_status is Status.PENDING:
-            await rounds.hold(confirmation_id, within=dt.timedelta(seconds=wait_seconds))
+            await rounds.hold(confirmation_id, ctx, within=dt.timedelta(seconds=wait_seconds))
             found = await _mine(confirmation_id)
         return await _found(found)
 
@@ -173,7 +174,7 @@ async def redeem_confirmation(
         if action is None or arguments is None:
             raise ToolError("Give the action and the arguments that you are about to carry out.")
         about_to_do = _action(action, arguments)
-        if await rounds.hold(confirmation_id) is Status.PENDING:
+        if await rounds.hold(confirmation_id, ctx) is Status.PENDING:
             return _redeemed(found.id, "waiting_for_person", (await _found(found)).next)
         receipt = await in_thread(
             ledger.redeem,

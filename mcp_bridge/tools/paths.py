@@ -61,14 +61,19 @@ def _encoded(path: str) -> bytes:
         ) from None
 
 
-def _canonical(path: str) -> str:
+def canonical(path: str) -> str:
+    """The one spelling of a path that stands for all of them: what is shown, digested and executed.
+
+    Raises:
+        ValueError: As `raw`.
+    """
     return written(raw(path))
 
 
 FilePath = Annotated[
     str,
     Field(description="The absolute path of the file, or its file:/// URI, as list_files gives it."),
-    AfterValidator(_canonical),
+    AfterValidator(canonical),
 ]
 
 
@@ -89,11 +94,19 @@ def inside(path: bytes, *, or_root: bool = False) -> PurePosixPath:
     """
     refuse_without_roots()
     wanted = PurePosixPath(os.fsdecode(path))
-    for root in settings.FILE_ROOTS:
-        if wanted.is_relative_to(root) and (or_root or wanted != PurePosixPath(root)):
-            return wanted
+    if any(wanted.is_relative_to(root) and (or_root or wanted != root) for root in _roots()):
+        return wanted
     roots = ", ".join(display.text(str(root)) for root in settings.FILE_ROOTS)
     raise ToolError(f"{shown(wanted)} is not inside a folder that is open to the file tools: {roots}.")
+
+
+def share_a_root(*wanted: PurePosixPath) -> bool:
+    """Whether these paths all lie in one of the roots."""
+    return any(all(path.is_relative_to(root) for path in wanted) for root in _roots())
+
+
+def _roots() -> Iterator[PurePosixPath]:
+    return map(PurePosixPath, settings.FILE_ROOTS)
 
 
 def shown(path: PurePosixPath | str) -> str:
@@ -119,6 +132,20 @@ def opened(folder: PurePosixPath) -> Iterator[int]:
                 ) from exc
             os.close(handle)
             handle = deeper
+        yield handle
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def within(folder: int, name: str) -> Iterator[int]:
+    """A handle of the folder of this name in an open folder.
+
+    Raises:
+        OSError: It is missing, is no folder, or is a link.
+    """
+    handle = os.open(name, _FOLDER, dir_fd=folder)
+    try:
         yield handle
     finally:
         os.close(handle)

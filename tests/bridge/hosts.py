@@ -26,7 +26,7 @@ from confirmhub.oauth.models import AccessToken
 from confirmhub.oauth.models import Client as OAuthClient
 from tests.factories import decide
 
-ALL = "confirm:read confirm:request confirm:redeem files:delete"
+ALL = "confirm:read confirm:request confirm:redeem files:delete files:move"
 MODERN = "2026-07-28"
 _META = "io.modelcontextprotocol"
 

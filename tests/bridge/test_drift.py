@@ -12,7 +12,7 @@ import pytest
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status
-from mcp_bridge.tools import files
+from mcp_bridge.tools import looking
 from tests.bridge.hosts import call_message, decide_at, post
 from tests.factories import kinds_of_events
 
@@ -173,8 +173,8 @@ def rewrite_the_middle(file: Path) -> None:
 @pytest.fixture
 def large(file: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of 3 MiB, which is too large to hash whole."""
-    monkeypatch.setattr(files, "MAX_HASHED", 2 * 2**20)
-    monkeypatch.setattr(files, "MAX_END", 2**20)
+    monkeypatch.setattr(looking, "MAX_HASHED", 2 * 2**20)
+    monkeypatch.setattr(looking, "MAX_END", 2**20)
     os.truncate(file, 3 * 2**20)
     return file
 

@@ -206,7 +206,9 @@ def test_a_time_that_no_calendar_holds_is_unknown_and_hides_nothing_else(
     assert fact == ("1969-12-31 23:59:59 UTC" if shown else "unknown")
 
 
-def test_two_spellings_of_one_file_are_one_question(url: str, token: str, file: Path) -> None:
+def test_two_spellings_of_one_file_are_one_question(
+    impatient: None, url: str, token: str, file: Path
+) -> None:
     plain = call(url, token, "delete_file", path=str(file))
     as_uri = call(url, token, "delete_file", path=f"file://{file}".replace("report", "%72eport"))
 

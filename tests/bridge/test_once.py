@@ -110,7 +110,8 @@ def test_of_many_calls_at_once_one_acts(
 
     with ThreadPoolExecutor(max_workers=len(calls)) as pool:
         assert list(pool.map(race, calls)).count(True) == 1
-    assert kinds_of_events(Confirmation.objects.get()) == ["requested", "approve", "redeemed", "succeeded"]
+    moves = [kind for kind in kinds_of_events(Confirmation.objects.get()) if kind != "refused"]
+    assert moves == ["requested", "approve", "redeemed", "succeeded"]
 
 
 def test_a_state_for_one_file_is_refused_for_another_by_the_boundary(

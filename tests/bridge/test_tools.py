@@ -36,7 +36,7 @@ def listed(url: str, token: str) -> dict[str, Tool]:
 
 
 def test_the_tools_are_all_there(listed: dict[str, Tool]) -> None:
-    assert set(listed) == HUB | {"list_files", "delete_file"}
+    assert set(listed) == HUB | {"list_files", "delete_file", "move_file"}
 
 
 def test_each_tool_says_what_it_takes_gives_and_does(listed: dict[str, Tool]) -> None:
@@ -54,7 +54,7 @@ def test_the_annotations_say_which_tools_are_dangerous(listed: dict[str, Tool]) 
         return {name for name, tool in listed.items() if getattr(tool.annotations, hint)}
 
     assert named("read_only_hint") == {"get_confirmation", "list_confirmations", "list_files"}
-    assert named("destructive_hint") == {"delete_file", "redeem_confirmation"}
+    assert named("destructive_hint") == {"delete_file", "move_file", "redeem_confirmation"}
     assert named("open_world_hint") == set()
 
 

@@ -1,0 +1,90 @@
+"""What the author of a guarded tool writes, as a value; and where the tools that are installed are found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from django.conf import settings
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel
+
+from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.receipts import Receipt
+
+
+class NotNow(ToolError):
+    """Raised by `observe` where it cannot look at present. It says nothing of the target.
+
+    Any other ToolError says that the target is not one to act on, and takes an approval back.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarded[Arguments: BaseModel]:
+    """A tool whose effect a person allows first, each time.
+
+    `observe` and `execute` block, run in a thread and may use the ORM. Both may raise ToolError, whose
+    text reaches the model. `execute` gets what `observe` saw right before, and must act on that target
+    or not at all; it says what it did in a sentence. It runs at most once for a receipt.
+    """
+
+    name: str
+    title: str
+    description: str
+    question: str
+    """What the person is asked, at most 200 characters, such as "Delete this file?"."""
+
+    arguments: type[Arguments]
+    """The input model. What it validates to is what is shown, digested and executed."""
+
+    scopes: frozenset[str]
+    """The scopes that a token needs besides `confirm:request` and `confirm:redeem`."""
+
+    observe: Callable[[Arguments], Observation]
+    execute: Callable[[Receipt, Arguments, Observation], str]
+    unfinished: Callable[[uuid.UUID, Arguments], str] = field(default=lambda *_: "")
+    """Where to look, in a sentence, when `execute` was cut off for the confirmation of this id."""
+
+    one_transaction: bool = False
+    """Whether `execute` changes rows of the service's own database and nothing else.
+
+    Then it runs in one transaction with the redemption and the outcome: all three happen exactly once, or
+    none. What it raises undoes everything, and leaves the yes to be used.
+    """
+
+    open_world: bool = field(default=False)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """The SHA-256 of the definition: no approval outlives a change of what the tool says it does."""
+        schema = self.arguments.model_json_schema()
+        words = [self.name, self.title, self.description, self.question, schema, sorted(self.scopes)]
+        return hashlib.sha256(json.dumps(words, sort_keys=True).encode("ascii")).digest()
+
+    def action(self, arguments: Arguments) -> Action:
+        """The action that these arguments stand for, built anew wherever it is needed."""
+        return Action(
+            audience=settings.MCP_RESOURCE,
+            name=self.name,
+            arguments=arguments.model_dump(mode="json"),
+            tool_digest=self.digest,
+        )
+
+
+_installed: dict[str, Guarded[Any]] = {}
+
+
+def install(guarded: Guarded[Any]) -> None:
+    """Let redeem_confirmation find the tool."""
+    _installed[guarded.name] = guarded
+
+
+def find(action: str) -> Guarded[Any] | None:
+    """The guarded tool that performs this action, if one is installed."""
+    return _installed.get(action)
