@@ -6,6 +6,7 @@ Keyword-only. A refusal is a ConfirmationError and means that nothing was change
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +22,36 @@ from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result, Status
 
 MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
+
+# One statement, since each guarded call makes it; under the row's lock, so that two reports are told apart
+# and the log has one.
+_REPORT = """
+WITH redeemed AS (
+    SELECT id FROM confirmations_confirmation
+    WHERE id = %(id)s AND status = 'redeemed' AND redemption_key = %(key)s
+    FOR NO KEY UPDATE
+), recorded AS (
+    INSERT INTO confirmations_outcome (confirmation_id, result, detail, reported_at)
+    SELECT id, %(result)s, %(kept)s, statement_timestamp() FROM redeemed
+    ON CONFLICT DO NOTHING RETURNING confirmation_id
+), chained AS (
+    UPDATE confirmations_confirmation AS c
+    SET event_count = c.event_count + 1,
+        event_head = confirmhub_event_hash(
+            c.event_head, c.id, c.event_count + 1, %(result)s, 'executor', statement_timestamp(), %(detail)s)
+    FROM recorded WHERE c.id = recorded.confirmation_id
+    RETURNING c.id, c.requester_client_id, c.event_count, c.event_head
+), logged AS (
+    INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
+    SELECT id, event_count, %(result)s, 'executor', statement_timestamp(), %(detail)s, event_head FROM chained
+), told AS (
+    INSERT INTO confirmations_notice (confirmation_id, kind, hook_id, attempts)
+    SELECT chained.id, 'outcome', hook.id, 0
+    FROM chained JOIN confirmations_hook AS hook ON hook.client_id = chained.requester_client_id
+    WHERE hook.is_active ON CONFLICT DO NOTHING
+)
+SELECT (SELECT count(*) FROM redeemed), (SELECT count(*) FROM recorded)
+"""
 
 
 @rows.refused_when_busy
@@ -117,7 +148,6 @@ def _replay(confirmation_id: uuid.UUID, requester: Principal, action: Action, re
 
 
 @rows.refused_when_busy
-@transaction.atomic
 def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> None:
     """Record what came of the execution. The same result again changes nothing. Joins a transaction.
 
@@ -127,20 +157,19 @@ def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> Non
         NotFound: There is no such redemption.
         AlreadyReported: The other result was reported before.
     """
-    row = Confirmation.objects.filter(
-        id=receipt.confirmation_id, status=Status.REDEEMED, redemption_key=receipt.redemption_key
-    )
-    # Under the row's lock, so that two reports are told apart and the log has one.
-    if row.select_for_update(no_key=True).first() is None:
+    kept = _cut(detail)
+    report = {
+        "id": receipt.confirmation_id,
+        "key": receipt.redemption_key,
+        "result": str(result),
+        "kept": json.dumps(kept),  # as the column has it
+        "detail": json.dumps({"detail": kept}, separators=(",", ":")),
+    }
+    [[found, recorded]] = rows.execute(_REPORT, report)
+    if not found:
         raise errors.NotFound
-    before = Outcome.objects.filter(confirmation_id=receipt.confirmation_id).first()
-    if before is not None and before.result != result:
+    if not recorded and Outcome.objects.get(confirmation_id=receipt.confirmation_id).result != result:
         raise errors.AlreadyReported
-    if before is None:
-        kept = _cut(detail)
-        Outcome.objects.create(confirmation_id=receipt.confirmation_id, result=result, detail=kept)
-        rows.log(receipt.confirmation_id, result, actor="executor", detail=kept)
-        rows.tell_service("outcome", receipt.confirmation_id)
 
 
 @rows.refused_when_busy

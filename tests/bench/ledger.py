@@ -41,12 +41,12 @@ WITH row AS (
         id, requester_client_id, requester_subject, audience, action, arguments, digest, summary, facts,
         fingerprint, question, tool_digest, view_digest, policy, mode, approvals_needed,
         self_approval,
-        redeem_within, status, requested_at, decide_by, redeem_by, settled_at,
+        redeem_within, assurance, refusals, status, requested_at, decide_by, redeem_by, settled_at,
         settled_reason, event_count, event_head, sealed_events)
     SELECT asked.id, %(client)s, %(subject)s, %(audience)s, 'bench', '{{}}', asked.digest, '""', '[]',
         '', 'Redeem?', '', sha256(''), 'built-in', 'confirm', 1, false,
-        interval '1 hour', '{status}', now(), now() + interval '10 min', now() + interval '2 hours', now(),
-        '""', 2,
+        interval '1 hour', 'page', 0, '{status}', now(), now() + interval '10 min',
+        now() + interval '2 hours', now(), '""', 2,
         sha256(uuid_send(asked.id)), 0
     FROM ({rows}) AS asked RETURNING id, event_head
 )
