@@ -10,7 +10,7 @@ import logging
 import uuid
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import Error as DatabaseError
 from mcp.server.mcpserver.exceptions import ToolError
@@ -29,10 +29,36 @@ from mcp_bridge.guarded import Guarded, NotNow
 logger = logging.getLogger(__name__)
 
 
+class Done(NamedTuple):
+    """What was done of which confirmation, in words."""
+
+    confirmation: Confirmation
+    message: str
+    replayed: bool
+    """Whether it was done before, and not now."""
+
+
+def act_if_approved(
+    guarded: Guarded[Any], arguments: BaseModel, confirmation_id: uuid.UUID, requester: Principal, key: str
+) -> Done | None:
+    """Spend the yes and act, if there is one now. None: it waits, or it is over; nothing was done.
+
+    Raises:
+        ToolError, ConfirmationError: It was refused, or it failed; the text says which.
+    """
+    confirmation = queries.find_approved(confirmation_id=confirmation_id, requester=requester)
+    if confirmation is None:
+        return None
+    if guarded.action(arguments).digest != bytes(confirmation.digest):
+        raise errors.ActionDiffers
+    seen = _look_again(guarded, arguments, confirmation, requester)
+    return _spend(guarded, arguments, confirmation, seen, requester, key)
+
+
 def redeem_and_act(
     guarded: Guarded[Any], arguments: BaseModel, confirmation_id: uuid.UUID, requester: Principal, key: str
-) -> tuple[str, bool]:
-    """Spend the yes and act; return what was done, and whether it was done before.
+) -> Done:
+    """Spend the yes and act, or tell what came of it before.
 
     Raises:
         ToolError, ConfirmationError: It was refused, or it failed; the text says which.
@@ -44,12 +70,23 @@ def redeem_and_act(
     # finds that this very message was answered before.
     approved = confirmation.effective_status is Status.APPROVED
     seen = _look_again(guarded, arguments, confirmation, requester) if approved else None
+    return _spend(guarded, arguments, confirmation, seen, requester, key)
+
+
+def _spend(  # noqa: PLR0917 - all of it is this one call's
+    guarded: Guarded[Any],
+    arguments: BaseModel,
+    confirmation: Confirmation,
+    seen: Observation | None,
+    requester: Principal,
+    key: str,
+) -> Done:
     spend: Callable[..., Receipt] = ledger.redeem
     if guarded.one_transaction and seen is not None:
         spend = partial(ledger.redeem_with, effect=_effect(guarded, arguments, seen))
     try:
         receipt = spend(
-            confirmation_id=confirmation_id,
+            confirmation_id=confirmation.id,
             requester=requester,
             action=guarded.action(arguments),
             redemption_key=key,
@@ -58,10 +95,10 @@ def redeem_and_act(
         outcome = getattr(confirmation, "outcome", None)
         raise ToolError(f"{text_of(exc)} {_recorded(outcome)}") from exc
     if receipt.replayed or seen is None:
-        return _replay(receipt), True
+        return Done(confirmation, _replay(receipt), replayed=True)
     if guarded.one_transaction:
-        return receipt.detail, False
-    return _act(guarded, receipt, arguments, seen), False
+        return Done(confirmation, receipt.detail, replayed=False)
+    return Done(confirmation, _act(guarded, receipt, arguments, seen), replayed=False)
 
 
 def _look_again(

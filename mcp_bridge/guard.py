@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -109,14 +110,19 @@ async def _call(
     if ctx.request_state is None:  # an answer without a state answers nothing that we asked
         return await _first_round(guarded, arguments, ctx)
     state = rounds.State.of(ctx.request_state)
+    answer = rounds.answer(ctx, state)
+    declined = answer is not None and answer.action != "accept"
+    if not declined and not state.shown:
+        done = await _in_one_go(acting.act_if_approved, guarded, arguments, state.confirmation_id, ctx)
+        if done is not None:
+            return _done(done)
     confirmation = await in_thread(
         queries.get_for_requester, confirmation_id=state.confirmation_id, requester=caller()
     )
     # The boundary binds a state to the arguments as they were sent; this binds it to what they mean.
     if guarded.action(arguments).digest != bytes(confirmation.digest):
         raise errors.ActionDiffers
-    answer = rounds.answer(ctx, state)
-    if answer is not None and answer.action != "accept":
+    if declined:
         await in_thread(_close, confirmation.id, caller())
         raise ToolError(_DECLINED)
     # An accepted page says only that it was opened. An accepted form says what they chose.
@@ -249,15 +255,22 @@ def _close(confirmation_id: uuid.UUID, requester: Principal) -> None:
 async def _finish(
     guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, ctx: Call
 ) -> CallToolResult:
-    message, replayed = await in_thread(
-        acting.redeem_and_act,
-        guarded,
-        arguments,
-        confirmation.id,
-        caller(),
-        redemption_key(confirmation.id, ctx),
-    )
-    return answers.done(confirmation, message=message, replayed=replayed)
+    return _done(await _in_one_go(acting.redeem_and_act, guarded, arguments, confirmation.id, ctx))
+
+
+async def _in_one_go[R](
+    act: Callable[[Guarded[Any], BaseModel, uuid.UUID, Principal, str], R],
+    guarded: Guarded[Any],
+    arguments: BaseModel,
+    confirmation_id: uuid.UUID,
+    ctx: Call,
+) -> R:
+    key = redemption_key(confirmation_id, ctx)
+    return await in_thread(act, guarded, arguments, confirmation_id, caller(), key)
+
+
+def _done(done: acting.Done) -> CallToolResult:
+    return answers.done(done.confirmation, message=done.message, replayed=done.replayed)
 
 
 def redemption_key(confirmation_id: uuid.UUID, ctx: Call) -> str:
