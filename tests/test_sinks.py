@@ -46,7 +46,9 @@ screen.log|length screen.my_vote.at.text screen.now screen.seal screen.spent.tex
 screen.state.sentence screen.state.tone screen.usable_until.text screen.used_within screen.view_digest
 spent.iso spent.text vote.at.iso vote.at.text vote.seen event.at.iso event.at.text event.what
 crowd.count crowd.shown scope.words line.connection.last_used_at|date:'c' line.connection.key
-inline_admin_formset.opts.fields|length
+count count|pluralize newer older secret token_endpoint list_url
+inline_admin_formset.opts.fields|length confirmation_id drift.approved.text drift.digest event.by gist.more
+line.check line.id stop.since.iso stop.since.text
 line.channel line.sent line.failure one quiet.starts quiet.ends quiet.zone refused secret
 quiet.starts|default:'22:00' quiet.ends|default:'07:00'
 """
@@ -54,11 +56,18 @@ RENDERED_BEFORE = """
 mail part.text part.title value value.exact value.fingerprint recipient field.contents field.field.name
 field.label|capfirst inline_admin_formset.opts.verbose_name_plural|capfirst
 """
-ASCII_WHEN_STORED = "line.where host redirect_host line.connection.client.host"
-TYPED_BY_THE_READER = "query next field.errors form.non_field_errors"
+OF_THE_REVIEW = """
+block.super field field.auto_id field.errors field.help_text field.html_name field.label field.label_tag
+forloop.counter halt_like left left|pluralize:"s," line.action line.arguments line.asked line.asker line.id
+line.question line.status lines|length move.button move.means move.title only selection_note told
+cl.result_list|length
+"""
+ASCII_WHEN_STORED = "line.where host redirect_host line.connection.client.host client_id audience"
+TYPED_BY_THE_READER = "query next field.errors form.non_field_errors form.username.value|default_if_none:''"
 FIT = {
     *WORDS_OF_OURS.split(),
     *RENDERED_BEFORE.split(),
+    *OF_THE_REVIEW.split(),
     *ASCII_WHEN_STORED.split(),
     *TYPED_BY_THE_READER.split(),
     'since|date:"j F Y"',

@@ -1,4 +1,4 @@
-"""Connected hosts in Django's admin: an operator makes, blocks and looks; nobody mints tokens.
+"""Connected hosts and services in Django's admin: an operator makes, blocks and looks; nobody mints tokens.
 
 The toolkit registers these classes under the names in `defaults`; its own would let an operator
 write another person's name into a token.
@@ -8,43 +8,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from django.contrib import admin
+from django import forms
+from django.conf import settings
+from django.contrib import admin, messages
+from django.template.response import TemplateResponse
+from django.urls import reverse
 from oauth2_provider.forms import ApplicationForm
 
 from confirmhub import display
-from confirmhub.oauth import connections
+from confirmhub.oauth import connections, resources, services
 from confirmhub.oauth.clients import label
-from confirmhub.oauth.models import Client
+from confirmhub.oauth.models import Client, Service
+from confirmhub.oauth.scopes import BASE, SCOPES
 
 if TYPE_CHECKING:
-    from django.db.models import Field, Model, QuerySet
-    from django.forms import TypedChoiceField
-    from django.http import HttpRequest
+    from django.db.models import Model, QuerySet
+    from django.http import HttpRequest, HttpResponse
 
 
 BLOCKED = "The program was blocked by an operator."
 REMOVED = "The program was removed by an operator."
 
 
-class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    form = ApplicationForm
-    list_display = ("host", "own_name", "registration_source", "blocked", "created")
-    list_filter = ("registration_source", "blocked")
+class ProgramAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
+    """What hosts and services have in common: a secret that is shown once, and ways to shut them out."""
+
     search_fields = ("client_id", "name")
-    readonly_fields = ("registration_source", "cimd_expires_at", "created")
-    fields = (
-        "client_id",
-        "name",
-        "redirect_uris",
-        "client_type",
-        "authorization_grant_type",
-        "client_secret",
-        "hash_client_secret",
-        "blocked",
-        *readonly_fields,
-    )
     view_on_site = False
-    actions = ("block",)
+    actions = ("block", "renew_secret")
 
     @admin.display(description="host")
     def host(self, client: Client) -> str:
@@ -55,7 +46,7 @@ class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the
     def own_name(self, client: Client) -> str:
         return display.text(client.name)
 
-    @admin.action(description="Block the selected hosts; their tokens stop working")
+    @admin.action(description="Block the selected; their tokens stop working")
     def block(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
         ids = list(queryset.values_list("client_id", flat=True))
         blocked = queryset.update(blocked=True)
@@ -63,10 +54,30 @@ class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the
             connections.withdraw(client_id=client_id, reason=BLOCKED)
         self.message_user(request, f"{blocked} blocked.")
 
+    @admin.action(description="Make a new secret; the old one and its tokens stop working")
+    def renew_secret(self, request: HttpRequest, queryset: QuerySet[Client]) -> HttpResponse | None:
+        client = queryset.first() if queryset.count() == 1 else None
+        if client is None or client.client_type != Client.CLIENT_CONFIDENTIAL:
+            self.message_user(
+                request, "Select one program that has a secret.", level=messages.ERROR, fail_silently=True
+            )
+            return None
+        secret = services.renew_secret(client=client)
+        self.log_change(request, client, "New secret.")
+        return self._secret_page(request, client, secret)
+
     def save_model(self, request: HttpRequest, obj: Client, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
         super().save_model(request, obj, form, change)
         if obj.blocked:
             connections.withdraw(client_id=obj.client_id, reason=BLOCKED)
+
+    def response_add(
+        self, request: HttpRequest, obj: Client, post_url_continue: str | None = None
+    ) -> HttpResponse:
+        secret = getattr(obj, "new_secret", "")
+        if not secret:
+            return super().response_add(request, obj, post_url_continue)
+        return self._secret_page(request, obj, secret)
 
     def delete_model(self, request: HttpRequest, obj: Client) -> None:
         super().delete_model(request, obj)
@@ -78,13 +89,94 @@ class ClientAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the
         for client_id in ids:
             connections.withdraw(client_id=client_id, reason=REMOVED)
 
-    def formfield_for_choice_field(
-        self, db_field: Field[Any, Any], request: HttpRequest, **kwargs: Any
-    ) -> TypedChoiceField | None:
-        if db_field.name == "authorization_grant_type":  # the one that is served
-            kwargs["choices"] = [(Client.GRANT_AUTHORIZATION_CODE, "Authorization code")]
-            kwargs["initial"] = Client.GRANT_AUTHORIZATION_CODE
-        return super().formfield_for_choice_field(db_field, request, **kwargs)
+    def _secret_page(self, request: HttpRequest, client: Client, secret: str) -> HttpResponse:
+        # In the answer itself: a message to show on the next page would lie in a cookie meanwhile.
+        context = {
+            **self.admin_site.each_context(request),
+            "title": "The secret, shown this once",
+            "client_id": client.client_id,
+            "secret": secret,
+            "audience": client.audience,
+            "token_endpoint": settings.ISSUER + reverse("oauth2_provider:token"),
+            "list_url": reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"),
+        }
+        return TemplateResponse(request, "oauth2_provider/secret.html", context)
+
+
+class ClientAdmin(ProgramAdmin):
+    """Hosts: programs that people sign in to and allow to act for them."""
+
+    form = ApplicationForm
+    list_display = ("host", "own_name", "registration_source", "blocked", "created")
+    list_filter = ("registration_source", "blocked")
+    fields = (
+        "client_id",
+        "name",
+        "redirect_uris",
+        "client_type",
+        "blocked",
+        "registration_source",
+        "cimd_expires_at",
+        "created",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
+        found: QuerySet[Client] = super().get_queryset(request)
+        return found.exclude(authorization_grant_type=Client.GRANT_CLIENT_CREDENTIALS)
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Client | None = None) -> tuple[str, ...]:
+        del request
+        fixed = ("registration_source", "cimd_expires_at", "created")
+        return fixed if obj is None else ("client_type", *fixed)
+
+    def save_model(self, request: HttpRequest, obj: Client, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
+        if not change:
+            obj.authorization_grant_type = Client.GRANT_AUTHORIZATION_CODE
+            if obj.client_type == Client.CLIENT_CONFIDENTIAL:
+                obj.new_secret = services.equip(client=obj)
+        super().save_model(request, obj, form, change)
+
+
+class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+    audience = forms.CharField(
+        max_length=resources.MAX_LENGTH,
+        validators=[services.check_audience],
+        help_text="The URL of what the service guards, such as https://payments.example.org/mcp. Its tokens"
+        " are for that alone, and what people confirm for it names it.",
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=list(SCOPES.items()),
+        initial=list(BASE),
+        widget=forms.CheckboxSelectMultiple,
+        help_text="The most that its tokens may hold.",
+    )
+
+    class Meta:
+        model = Service
+        fields = ("name", "audience", "blocked")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["name"].required = True
+        if self.instance.pk:
+            self.initial["scopes"] = self.instance.service_scope.split()
+
+
+@admin.register(Service)
+class ServiceAdmin(ProgramAdmin):
+    """Services: programs that ask for themselves, with a secret of their own."""
+
+    form = ServiceForm
+    list_display = ("own_name", "audience", "service_scope", "blocked", "created")
+    list_filter = ("blocked",)
+    fields = ("name", "audience", "scopes", "blocked", "client_id", "created")
+    readonly_fields = ("client_id", "created")
+
+    def save_model(self, request: HttpRequest, obj: Service, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
+        obj.service_scope = services.scope_of(form.cleaned_data["scopes"])
+        if not change:
+            obj.new_secret = services.equip_service(service=obj)
+        super().save_model(request, obj, form, change)
 
 
 class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone

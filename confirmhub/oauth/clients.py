@@ -54,8 +54,10 @@ def describe_all(*, client_ids: Collection[str]) -> dict[str, ClientLabel]:
 def label(client: Client, *, redirect: str = "") -> ClientLabel:
     """The label of `client`, with the redirect URI it uses now, or else its first."""
     uri = redirect or next(iter(client.redirect_uris.split()), "")
-    verified = client.registration_source == Client.RegistrationSource.CIMD
-    parts = redirects.split(client.client_id if verified else uri)
+    by_document = client.registration_source == Client.RegistrationSource.CIMD
+    # A service proves with its secret that it is the one whose audience an operator wrote down.
+    verified = by_document or client.is_service
+    parts = redirects.split(client.client_id if by_document else client.audience or uri)
     return ClientLabel(
         host=(parts.netloc if parts else "") or "unknown",
         verified=verified,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
+from django.utils import timezone
 
 from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.principals import Principal
+from confirmhub.oauth import defaults
 from confirmhub.oauth.clients import ClientLabel, label
 from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 from confirmhub.oauth.scopes import SCOPES
@@ -32,29 +34,34 @@ class Connection:
     """In words for people."""
 
     last_used_at: datetime
-    """When it last got a token; with a lifetime of an hour, within an hour of its last call."""
+    """When it last called, or got a token; to within five minutes (`bearer.NOTED_EVERY`)."""
 
 
 def list_connections(*, user: User) -> list[Connection]:
     """The programs that can get a token for `user` now, the one that was used last first."""
-    grants = (
-        RefreshToken.objects.filter(user=user, revoked__isnull=True, access_token__isnull=False)
-        .select_related("application")
-        .order_by("created")
-    )
+    grants = RefreshToken.objects.filter(
+        user=user,
+        revoked__isnull=True,
+        # As the toolkit has it: unused for so long, a refresh token is good no more.
+        access_token__expires__gt=timezone.now() - timedelta(seconds=defaults.REFRESH_TOKEN_SECONDS),
+    ).select_related("application", "access_token")
     held: dict[int, set[str]] = {}
-    latest: dict[int, RefreshToken] = {}
+    used: dict[int, datetime] = {}
+    programs: dict[int, Client] = {}
     for grant in grants:
-        held.setdefault(grant.application_id, set()).update(grant.grant_scope.split())
-        latest[grant.application_id] = grant
+        key = grant.application_id
+        programs[key] = grant.application
+        held.setdefault(key, set()).update(grant.grant_scope.split())
+        last = max(grant.created, grant.access_token.used_at or grant.created)
+        used[key] = max(used.get(key, last), last)
     found = [
         Connection(
             key=key,
-            client=label(grant.application),
+            client=label(program),
             scopes=tuple(words for name, words in SCOPES.items() if name in held[key]),
-            last_used_at=grant.created,
+            last_used_at=used[key],
         )
-        for key, grant in latest.items()
+        for key, program in programs.items()
     ]
     return sorted(found, key=lambda connection: connection.last_used_at, reverse=True)
 
@@ -64,8 +71,24 @@ def disconnect(*, user: User, key: int) -> None:
 
     Its questions are taken back with it, and so are the approvals that it has not used.
     """
+    _disconnect(user, [key])
+
+
+def disconnect_all(*, user: User) -> int:
+    """End everything that any program may do for `user`, as `disconnect` does; return how many that ended."""
+    held = RefreshToken.objects.filter(user=user, revoked__isnull=True)
+    keys = {
+        *held.values_list("application_id", flat=True),
+        *AccessToken.objects.filter(user=user).values_list("application_id", flat=True),
+        *Code.objects.filter(user=user).values_list("application_id", flat=True),
+    }
+    _disconnect(user, sorted(keys))
+    return len(keys)
+
+
+def _disconnect(user: User, keys: list[int]) -> None:
     with transaction.atomic():
-        mine = {"user": user, "application_id": key}
+        mine = {"user": user, "application_id__in": keys}
         Code.objects.filter(**mine).delete()
         for family in set(
             RefreshToken.objects.filter(**mine, revoked__isnull=True).values_list("token_family", flat=True)
@@ -73,10 +96,9 @@ def disconnect(*, user: User, key: int) -> None:
             RefreshToken.revoke_family(family)
         AccessToken.objects.filter(**mine).delete()
     # After the tokens are gone for certain: nothing here may keep them alive.
-    client = Client.objects.filter(pk=key).first()
-    if client is not None:
-        withdraw(client_id=client.client_id, subject=str(user.pk), reason="The program was disconnected.")
-    log.info("User %s disconnected client %s", user.pk, key)
+    for client_id in Client.objects.filter(pk__in=keys).values_list("client_id", flat=True):
+        withdraw(client_id=client_id, subject=str(user.pk), reason="The program was disconnected.")
+        log.info("User %s disconnected client %s", user.pk, client_id)
 
 
 def withdraw(*, client_id: str, reason: str, subject: str | None = None) -> None:

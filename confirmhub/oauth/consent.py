@@ -24,9 +24,9 @@ from oauth2_provider.views.base import BaseAuthorizationView
 from oauthlib.oauth2.rfc6749 import errors
 
 from confirmhub import display
-from confirmhub.oauth import clients, documents, redirects, scopes
+from confirmhub.oauth import clients, documents, redirects, resources, scopes
 from confirmhub.oauth.models import Client, RefreshToken
-from confirmhub.oauth.validator import S256_CHALLENGE, is_our_resource
+from confirmhub.oauth.validator import S256_CHALLENGE
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -130,7 +130,7 @@ class Authorize(BaseAuthorizationView):
             str(credentials.get("code_challenge"))
         ):
             raise refuse(errors.InvalidRequestError, "PKCE with S256 is required.")
-        if not all(map(is_our_resource, query.getlist("resource"))):
+        if not all(map(resources.is_ours, query.getlist("resource"))):
             raise refuse(_InvalidTargetError, "Unknown resource.")
         # A token without the least scope would be refused everywhere.
         granted = tuple(name for name in scopes.SCOPES if name in {*wanted, *scopes.LEAST})

@@ -51,7 +51,7 @@ def provider(*, issuer: str, resource: str) -> dict[str, object]:
         "OAUTH2_VALIDATOR_CLASS": "confirmhub.oauth.validator.Validator",
         "ACCESS_TOKEN_GENERATOR": "confirmhub.oauth.tokens.access_token",
         "REFRESH_TOKEN_GENERATOR": "confirmhub.oauth.tokens.refresh_token",
-        "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token"],
+        "OAUTH2_GRANT_TYPES_SUPPORTED": ["authorization_code", "refresh_token", "client_credentials"],
         "OAUTH2_RESPONSE_TYPES_SUPPORTED": ["code"],
         "OAUTH2_TOKEN_ENDPOINT_AUTH_METHODS_SUPPORTED": [
             "none",

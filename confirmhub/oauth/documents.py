@@ -86,8 +86,6 @@ def _create(client_id: str, fields: dict[str, object]) -> None:
             Client.objects.create(
                 client_id=client_id,
                 registration_source=Client.RegistrationSource.CIMD,
-                client_secret="",
-                hash_client_secret=False,
                 **fields,
             )
     except IntegrityError:

@@ -2,7 +2,7 @@
 
 The toolkit's views and validator write them; what we add is what it lacks: a client can be
 blocked, a spent code stays to be recognised, a refresh token keeps the scope of its grant, and
-tokens without a person or without an audience cannot be stored at all.
+tokens that name neither a person nor a service, or no audience, cannot be stored at all.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from oauth2_provider.models import (
     ApplicationManager,
 )
 
+from confirmhub.oauth import client_secrets
 from confirmhub.oauth.redirects import is_acceptable
 
 if TYPE_CHECKING:
@@ -34,8 +35,32 @@ _ONE_RESOURCE = Exact(
 )
 
 
+# What people let act for them, and what acts for itself (RFC 6749 section 4.4).
+_HOST = Q(
+    authorization_grant_type=AbstractApplication.GRANT_AUTHORIZATION_CODE, audience="", service_scope=""
+)
+_SERVICE = Q(
+    authorization_grant_type=AbstractApplication.GRANT_CLIENT_CREDENTIALS,
+    client_type=AbstractApplication.CLIENT_CONFIDENTIAL,
+    registration_source=AbstractApplication.RegistrationSource.MANUAL,
+    redirect_uris="",
+    audience__gt="",
+    service_scope__gt="",
+    client_secret__gt="",
+)
+
+
 class Client(AbstractApplication):
-    """A program that people let act for them: an MCP host, by registration or by its document."""
+    """A program: an MCP host that people let act for them, or a service that acts for itself."""
+
+    # A digest (`secrets`), never the secret, whatever writes it; so nothing is left to choose.
+    client_secret = models.CharField(max_length=80, blank=True, default="", editable=False)
+    hash_client_secret = None
+
+    # Of a service alone, as an operator chose them: the one resource that its tokens are for (RFC
+    # 8707), and the most that they may hold.
+    audience = models.CharField(max_length=255, blank=True, default="")
+    service_scope = models.CharField(max_length=255, blank=True, default="")
 
     blocked = models.BooleanField(
         default=False,
@@ -48,7 +73,16 @@ class Client(AbstractApplication):
         constraints: ClassVar = [
             # Consent is asked every time (`threats.md` e10): there is no client to trust blindly.
             models.CheckConstraint(name="client_never_skips_consent", condition=Q(skip_authorization=False)),
+            models.CheckConstraint(name="client_is_host_or_service", condition=_HOST | _SERVICE),
+            models.CheckConstraint(
+                name="client_secret_not_in_clear",
+                condition=Q(client_secret="") | Q(client_secret__regex=client_secrets.STORED),
+            ),
         ]
+
+    @property
+    def is_service(self) -> bool:
+        return bool(self.authorization_grant_type == self.GRANT_CLIENT_CREDENTIALS)
 
     def __str__(self) -> str:
         # Not its name, which is its own words: the admin prints this in many places as it is.
@@ -88,14 +122,38 @@ class Code(AbstractGrant):
         ]
 
 
+class ServiceManager(ApplicationManager):
+    def get_queryset(self) -> models.QuerySet[Client]:
+        found: models.QuerySet[Client] = super().get_queryset()
+        return found.filter(authorization_grant_type=Client.GRANT_CLIENT_CREDENTIALS)
+
+
+class Service(Client):
+    """The services among the clients, for the admin: they are made there and nowhere else."""
+
+    objects = ServiceManager()
+
+    class Meta:
+        proxy = True
+
+
 class AccessToken(AbstractAccessToken):
     """A bearer token, stored as its SHA-256 only."""
+
+    # Said outright where it is issued, so that no token is without a person by accident.
+    is_service = models.BooleanField(default=False)
+
+    used_at = models.DateTimeField(null=True)  # to within `bearer.NOTED_EVERY`
 
     class Meta(AbstractAccessToken.Meta):
         constraints: ClassVar = [
             models.CheckConstraint(
-                name="access_token_has_a_person",
-                condition=Q(user__isnull=False, application__isnull=False),
+                name="access_token_has_a_person_or_is_a_services",
+                condition=Q(application__isnull=False)
+                & (
+                    Q(user__isnull=False, is_service=False)
+                    | Q(user__isnull=True, is_service=True, source_refresh_token__isnull=True)
+                ),
             ),
             models.CheckConstraint(name="access_token_has_one_resource", condition=_ONE_RESOURCE),
             models.CheckConstraint(name="access_token_not_in_clear", condition=Q(token="")),

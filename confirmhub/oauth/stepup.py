@@ -3,7 +3,8 @@
 Some hosts answer the 403 challenge with a refresh, get the same scope, and give up (`oauth.md`
 section 5). So the resource server marks the grant when it challenges, and the token endpoint
 refuses to refresh a marked grant for a minute with an error that sends such a host to the
-browser. Nothing is revoked: who closes the tab keeps the session.
+browser. Nothing is revoked then: who closes the tab keeps the session. Only once the wider grant has
+been redeemed, the narrower one that it replaces is ended.
 """
 
 from __future__ import annotations
@@ -14,17 +15,25 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.db.models import F, Value
+from django.db.models.functions import Least
 from django.utils import timezone
 
-from confirmhub.oauth.models import RefreshToken
+from confirmhub.oauth.models import AccessToken, RefreshToken
+from confirmhub.oauth.scopes import expand
 from confirmhub.oauth.tokens import digest
 
 if TYPE_CHECKING:
-    from confirmhub.oauth.models import AccessToken
+    from datetime import datetime
 
 log = logging.getLogger(__name__)
 
 MARK_LASTS = timedelta(seconds=60)
+
+CONSENT_TAKES = timedelta(minutes=15)  # at most, between the challenge and the new grant
+
+# What a replaced grant's access token still has: calls that were under way with it come to their end.
+FADES_IN = timedelta(seconds=30)
 
 # `interaction_required` is the one answer after which both kinds of host of the first TypeScript
 # SDK open the browser and keep their tokens; `invalid_grant` is in RFC 6749, but loses them.
@@ -66,3 +75,37 @@ def is_pending(*, grant: RefreshToken, access_token: AccessToken | None) -> bool
     if access_token.expires - now <= lifetime / 10:
         return False
     return not set(grant.stepup_scope.split()) <= set(access_token.scope.split())
+
+
+def retire(*, by: RefreshToken) -> None:
+    """End the grant that was challenged for more scope, now that `by`, a new grant, covers it all.
+
+    Only where it is clear which one that is: a program may have several sessions with one person, and
+    another session's grant is not replaced by this one. Call it within the transaction that made `by`.
+    """
+    now = timezone.now()
+    covered = expand(by.grant_scope.split())
+    challenged = [
+        grant
+        for grant in RefreshToken.objects.select_for_update(of=("self",))
+        .filter(
+            user=by.user,
+            application=by.application,
+            revoked__isnull=True,
+            stepup_at__gt=now - CONSENT_TAKES,
+        )
+        .exclude(token_family=by.token_family)
+        .order_by("pk")
+        if {*grant.stepup_scope.split(), *grant.grant_scope.split()} <= covered
+    ]
+    if len(challenged) == 1:
+        _end(challenged[0], now)
+
+
+def _end(grant: RefreshToken, now: datetime) -> None:
+    family = RefreshToken.objects.filter(token_family=grant.token_family)
+    AccessToken.objects.filter(pk__in=family.values("access_token_id")).update(
+        expires=Least(F("expires"), Value(now + FADES_IN))
+    )
+    family.filter(revoked__isnull=True).update(revoked=now, updated=now)
+    log.info("Grant %s was replaced by a wider one", grant.token_family)

@@ -19,4 +19,5 @@ urlpatterns = [
     path("oauth/revoke", views.Revoke.as_view(), name="revoke"),
     path("oauth/register", views.Register.as_view(), name="register"),
     path("account/hosts", account.hosts, name="hosts"),
+    path("account/hosts/disconnect-all", account.disconnect_all, name="disconnect_all"),
 ]

@@ -10,7 +10,6 @@ import base64
 import hashlib
 import hmac
 import logging
-import posixpath
 import re
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from django.utils import timezone
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
-from confirmhub.oauth import redirects, scopes, stepup
+from confirmhub.oauth import client_secrets, resources, scopes, stepup
 from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 from confirmhub.oauth.tokens import derive, digest
 
@@ -33,17 +32,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 GRACE = timedelta(seconds=30)  # a refresh, sent again within it, gets the same answer again
-GRANTS = ("authorization_code", "refresh_token")
+GRANTS = ("authorization_code", "refresh_token")  # of a program that people sign in to
+SERVICE_GRANT = "client_credentials"  # of a service, which acts for itself
 S256_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # RFC 7636 section 4.2
-
-
-def is_our_resource(value: object) -> bool:
-    """Whether `value` names the one resource that tokens are for (RFC 8707 section 2).
-
-    Case of scheme and host, the default port and a trailing slash make no difference (RFC 3986
-    section 6.2), since hosts differ in them; anything else does.
-    """
-    return isinstance(value, str) and _canonical(value) == _canonical(settings.MCP_RESOURCE)
 
 
 class Validator(OAuth2Validator):
@@ -62,11 +53,13 @@ class Validator(OAuth2Validator):
 
     def _check_secret(self, provided_secret: str, stored_secret: str) -> bool:
         # A public client has none, and an empty one is no proof of anything.
-        return bool(stored_secret) and super()._check_secret(provided_secret, stored_secret)
+        return client_secrets.matches(secret=provided_secret, kept=stored_secret)
 
     def validate_grant_type(
         self, client_id: str, grant_type: str, client: Client, request: Request, *args: object
     ) -> bool:
+        if client.is_service:
+            return grant_type == SERVICE_GRANT
         return grant_type in GRANTS and super().validate_grant_type(
             client_id, grant_type, client, request, *args
         )
@@ -82,6 +75,8 @@ class Validator(OAuth2Validator):
         self, client_id: str, wanted: list[str], client: Client, request: Request, *args: object
     ) -> bool:
         del client_id, request, args
+        if client.is_service:
+            return set(wanted) <= set(client.service_scope.split())
         manual = client.registration_source == Client.RegistrationSource.MANUAL
         return set(wanted) <= set(scopes.SCOPES if manual else scopes.OPEN_TO_ALL)
 
@@ -202,6 +197,29 @@ class Validator(OAuth2Validator):
         token["scope"] = again.scope
         token["expires_in"] = max(0, int((again.expires - timezone.now()).total_seconds()))
 
+    def _create_access_token(
+        self,
+        expires: datetime,
+        request: Request,
+        token: dict[str, object],
+        source_refresh_token: RefreshToken | None = None,
+    ) -> AccessToken:
+        client = request.client
+        created = AccessToken(
+            user=request.user,
+            application=client,
+            scope=token["scope"],
+            expires=expires,
+            resource=request.resource,
+            source_refresh_token=source_refresh_token,
+            is_service=client.is_service,
+        )
+        self._set_token_value(created, token["access_token"])
+        created.save()
+        if client.is_service:
+            log.info("Token for %s issued to service %s", client.audience, client.client_id)
+        return created
+
     def _create_refresh_token(
         self,
         request: Request,
@@ -217,6 +235,8 @@ class Validator(OAuth2Validator):
         )
         created.save(update_fields=["grant_scope", "updated"])
         request.token_family = created.token_family
+        if previous_refresh_token is None:
+            stepup.retire(by=created)
         log.info(
             "Tokens for user %s issued to %s by %s, family %s",
             request.user.pk,
@@ -230,15 +250,19 @@ class Validator(OAuth2Validator):
         self._bind_resource(request)
 
     def _bind_resource(self, request: Request) -> None:
-        """Every grant and token is for our one resource, asked for or not (RFC 8707)."""
+        """Every grant and token is for one resource, asked for or not (RFC 8707).
+
+        Ours; or, of a service, its own.
+        """
+        resource = request.client.audience if request.client.is_service else settings.MCP_RESOURCE
         asked = [value for key, value in request.decoded_body or [] if key == "resource"]
         if not asked and request.resource is not None:
             asked = request.resource if isinstance(request.resource, list) else [request.resource]
-        if not all(map(is_our_resource, asked)):
+        if not all(isinstance(value, str) and resources.is_same(value, resource) for value in asked):
             raise errors.CustomOAuth2Error(
                 error="invalid_target", description="Unknown resource.", request=request
             )
-        request.resource = [settings.MCP_RESOURCE]
+        request.resource = [resource]
 
     def _refuse_step_up(self, row: RefreshToken, request: Request) -> None:
         answer = stepup.answer()
@@ -278,11 +302,3 @@ def _verifies(verifier: str | None, challenge: str) -> bool:
     computed = hashlib.sha256((verifier or "").encode("utf-8", "replace")).digest()
     encoded = base64.urlsafe_b64encode(computed).rstrip(b"=").decode()
     return bool(challenge) and hmac.compare_digest(encoded, challenge)
-
-
-def _canonical(uri: str) -> tuple[str, str, int | None, str] | None:
-    parts = redirects.split(uri)
-    if parts is None or not parts.hostname or "@" in parts.netloc or parts.query or "#" in uri:
-        return None
-    port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
-    return parts.scheme, parts.hostname, port, posixpath.normpath(parts.path or "/")

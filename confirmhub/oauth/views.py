@@ -25,7 +25,7 @@ from oauth2_provider.views.base import RevokeTokenView, TokenView
 from confirmhub.oauth import housekeeping, metadata, throttle
 from confirmhub.oauth.models import Client
 from confirmhub.oauth.scopes import OPEN_TO_ALL
-from confirmhub.oauth.validator import GRANTS
+from confirmhub.oauth.validator import GRANTS, SERVICE_GRANT
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -39,6 +39,9 @@ REFUSALS = throttle.Limit(what="token-refused", count=120, within=timedelta(minu
 REGISTRATIONS = throttle.Limit(what="register", count=30, within=timedelta(hours=1))
 REGISTRATIONS_OF_ALL = throttle.Limit(what="register-all", count=1000, within=timedelta(hours=1))
 
+SERVED = (*GRANTS, SERVICE_GRANT)
+
+# Public clients, which register themselves, have no secret; those that an operator made do.
 AUTH_METHODS = ["none", "client_secret_basic", "client_secret_post"]
 
 
@@ -66,8 +69,18 @@ def refused(error: str, description: str, *, status: int = 400, retry_after: int
     return JsonResponse(body, status=status, headers=headers)
 
 
+class Endpoint(View):
+    """A view that says in JSON, as it says everything, that it is not asked this way."""
+
+    def http_method_not_allowed(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        allowed = super().http_method_not_allowed(request, *args, **kwargs)["Allow"]
+        answer = refused("invalid_request", f"Use one of: {allowed}.", status=405)
+        answer["Allow"] = allowed
+        return answer
+
+
 @method_decorator(open_to_any_origin, name="dispatch")
-class Metadata(View):
+class Metadata(Endpoint):
     """RFC 8414, with exactly what is true here."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
@@ -85,7 +98,7 @@ class Metadata(View):
             "scopes_supported": sorted(OPEN_TO_ALL),
             "response_types_supported": ["code"],
             "response_modes_supported": ["query"],
-            "grant_types_supported": list(GRANTS),
+            "grant_types_supported": list(SERVED),
             "code_challenge_methods_supported": ["S256"],
             "token_endpoint_auth_methods_supported": AUTH_METHODS,
             "revocation_endpoint_auth_methods_supported": AUTH_METHODS,
@@ -96,7 +109,7 @@ class Metadata(View):
 
 
 @method_decorator([csrf_exempt, open_to_any_origin], name="dispatch")
-class Register(View):
+class Register(Endpoint):
     """RFC 7591, for public clients with the authorization code grant and nothing else.
 
     No registration access token: it would be a bearer token without a person (`oauth.md` 1).
@@ -124,8 +137,6 @@ class Register(View):
         housekeeping.sweep_clients(limit=10)
         client = Client.objects.create(
             client_id=secrets.token_urlsafe(24),
-            client_secret="",
-            hash_client_secret=False,
             client_type=Client.CLIENT_PUBLIC,
             authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
             registration_source=Client.RegistrationSource.DCR,
@@ -149,7 +160,7 @@ class Register(View):
 
 
 @method_decorator([csrf_exempt, open_to_any_origin], name="dispatch")
-class Token(TokenView):
+class Token(Endpoint, TokenView):
     """RFC 6749 section 3.2. One transaction, so that the rows it locks stay locked."""
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -159,8 +170,8 @@ class Token(TokenView):
         if problem := _misplaced(request):
             return problem
         # The toolkit answers device codes before its validator is asked.
-        if request.POST.get("grant_type") not in GRANTS:
-            return refused("unsupported_grant_type", f"Supported: {', '.join(GRANTS)}.")
+        if request.POST.get("grant_type") not in SERVED:
+            return refused("unsupported_grant_type", f"Supported: {', '.join(SERVED)}.")
         try:
             # A refusal is a returned response, not an exception, so that a replay's revocation
             # is committed.
@@ -175,7 +186,7 @@ class Token(TokenView):
 
 
 @method_decorator([csrf_exempt, open_to_any_origin], name="dispatch")
-class Revoke(RevokeTokenView):
+class Revoke(Endpoint, RevokeTokenView):
     """RFC 7009."""
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:

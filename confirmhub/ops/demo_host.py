@@ -8,14 +8,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs, urlsplit
 
-import httpx2
 from mcp import Client
 from mcp.client import ClientRequestContext
-from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
+from mcp.client.auth import AuthorizationCodeResult
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from mcp_types import ElicitRequestParams, ElicitRequestURLParams, ElicitResult
 from pydantic import AnyUrl
+
+from confirmhub.oauth import client as oauth
 
 PATIENCE = 60.0  # seconds for one request; the server holds an open question for 20
 _LONGEST = 16 * 1024  # bytes of a request to the loopback port
@@ -108,6 +109,9 @@ async def connected(
     """The SDK's own client, signed in. `show_page` gets the address of a question and the server's words.
 
     It declares URL elicitation: the server may ask it to open a page.
+
+    Raises:
+        UnsafeServerError: The server, or the authorization server that it names, is not one to sign in to.
     """
 
     async def open_page(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
@@ -120,8 +124,14 @@ async def connected(
     loopback = Loopback()
     async with loopback.listening():
         metadata = OAuthClientMetadata(client_name="confirmhub demo", redirect_uris=[AnyUrl(loopback.uri)])
-        auth = OAuthClientProvider(mcp_url, metadata, Memory(), show_sign_in, loopback.answer)
-        async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http:
+        async with oauth.http_client(
+            mcp_url,
+            client_metadata=metadata,
+            storage=Memory(),
+            redirect_handler=show_sign_in,
+            callback_handler=loopback.answer,
+            timeout=PATIENCE,
+        ) as http:
             transport = streamable_http_client(mcp_url, http_client=http)
             async with Client(transport, elicitation_callback=open_page, cache=None) as client:
                 yield client

@@ -190,8 +190,10 @@ def test_a_name_in_the_operators_list_shows_what_is_hidden_in_it(host: Any, oper
     assert "U+202E" in page
 
 
-def test_an_operator_can_make_a_client_with_the_grant_that_is_served(host: Any, operator: Browser) -> None:
-    form = operator.get("/admin/oauth/client/add/").content.decode()
+def test_an_operator_makes_a_host_with_the_grant_that_is_served(host: Any, operator: Browser) -> None:
+    form = {"client_id": "theirs", "redirect_uris": "https://host.example/cb", "client_type": "public"}
 
-    assert "authorization-code" in form
-    assert "client-credentials" not in form
+    operator.post("/admin/oauth/client/add/", form | {"authorization_grant_type": "client-credentials"})
+
+    made = Client.objects.get(client_id="theirs")
+    assert (made.authorization_grant_type, made.client_secret) == ("authorization-code", "")

@@ -23,7 +23,8 @@ NAMES = st.sampled_from(
 )  # fmt: skip
 WORDS = st.sampled_from(
     [
-        "code", "authorization_code", "refresh_token", "S256", "plain", "none", "allow", "A" * 43, "v" * 60,
+        "code", "authorization_code", "refresh_token", "client_credentials", "S256", "plain", "none", "allow",
+        "A" * 43, "v" * 60,
         "confirm:read", "http://127.0.0.1:33418/callback", "http://localhost:8000/mcp", "https://a.example/c",
     ]
 )  # fmt: skip

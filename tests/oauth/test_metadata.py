@@ -8,6 +8,8 @@ import pytest
 from django.test import Client as Browser
 from django.urls import Resolver404, resolve
 
+from confirmhub.oauth.scopes import SCOPES
+
 PATH = "/.well-known/oauth-authorization-server"
 
 
@@ -20,10 +22,10 @@ def test_the_document_says_what_is_true() -> None:
         "token_endpoint": "http://localhost:8000/oauth/token",
         "registration_endpoint": "http://localhost:8000/oauth/register",
         "revocation_endpoint": "http://localhost:8000/oauth/revoke",
-        "scopes_supported": ["confirm:read", "confirm:redeem", "confirm:request", "files:delete"],
+        "scopes_supported": sorted(set(SCOPES) - {"confirm:admin"}),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token"],
+        "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
         "code_challenge_methods_supported": ["S256"],
         "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
         "revocation_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
@@ -73,6 +75,27 @@ def test_a_page_of_any_origin_may_ask_first(path: str) -> None:
     assert answer.status_code == 200
     assert answer["Access-Control-Allow-Origin"] == "*"
     assert "Access-Control-Allow-Credentials" not in answer
+
+
+@pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke", "/oauth/register"])
+def test_an_endpoint_that_is_asked_the_wrong_way_says_how_to_ask(path: str, method: str) -> None:
+    answer = getattr(Browser(), method)(path)
+
+    assert answer.status_code == 405
+    assert set(answer["Allow"].split(", ")) == {"POST", "OPTIONS"}
+    assert answer["Content-Type"] == "application/json"
+    if method != "head":
+        assert answer.json() == {
+            "error": "invalid_request",
+            "error_description": f"Use one of: {answer['Allow']}.",
+        }
+
+
+def test_the_metadata_is_there_to_be_read_alone() -> None:
+    answer = Browser().post(PATH)
+
+    assert (answer.status_code, answer.json()["error"]) == (405, "invalid_request")
 
 
 def test_the_consent_page_is_for_nobody_elses_origin(host: Any) -> None:

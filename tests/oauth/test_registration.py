@@ -111,7 +111,7 @@ def test_a_registration_mints_nothing_that_opens_a_door() -> None:
             "/oauth/token",
             {"grant_type": "client_credentials", "client_id": client_id, "client_secret": secret},
         )
-        assert answer.status_code == 400
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
     assert Browser().get(f"/oauth/register/{client_id}").status_code == 404
 
 
@@ -182,7 +182,12 @@ def test_clients_that_were_never_used_are_swept(new_host: Any) -> None:
 @pytest.mark.django_db
 def test_a_client_that_skips_consent_cannot_be_stored() -> None:
     with pytest.raises(IntegrityError, match="client_never_skips_consent"):
-        Client.objects.create(client_id="x", skip_authorization=True)
+        Client.objects.create(
+            client_id="x",
+            client_type=Client.CLIENT_PUBLIC,
+            authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
+            skip_authorization=True,
+        )
 
 
 @pytest.mark.parametrize(

@@ -21,10 +21,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Tally",
             fields=[
-                (
-                    "key",
-                    models.CharField(max_length=64, primary_key=True, serialize=False),
-                ),
+                ("key", models.CharField(max_length=64, primary_key=True, serialize=False)),
                 ("count", models.PositiveIntegerField()),
                 ("ends_at", models.DateTimeField(db_index=True)),
             ],
@@ -63,10 +60,7 @@ class Migration(migrations.Migration):
                 (
                     "client_type",
                     models.CharField(
-                        choices=[
-                            ("confidential", "Confidential"),
-                            ("public", "Public"),
-                        ],
+                        choices=[("confidential", "Confidential"), ("public", "Public")],
                         max_length=32,
                         verbose_name="client type",
                     ),
@@ -76,10 +70,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("authorization-code", "Authorization code"),
-                            (
-                                "urn:ietf:params:oauth:grant-type:device_code",
-                                "Device Code",
-                            ),
+                            ("urn:ietf:params:oauth:grant-type:device_code", "Device Code"),
                             ("implicit", "Implicit"),
                             ("password", "Resource owner password-based"),
                             ("client-credentials", "Client credentials"),
@@ -89,37 +80,10 @@ class Migration(migrations.Migration):
                         verbose_name="authorization grant type",
                     ),
                 ),
-                (
-                    "client_secret",
-                    oauth2_provider.models.ClientSecretField(
-                        blank=True,
-                        db_index=True,
-                        default=oauth2_provider.generators.generate_client_secret,
-                        help_text="Client secret for authentication",
-                        max_length=255,
-                        verbose_name="client secret",
-                    ),
-                ),
-                (
-                    "hash_client_secret",
-                    models.BooleanField(default=True, verbose_name="hash client secret"),
-                ),
-                (
-                    "name",
-                    models.CharField(blank=True, max_length=255, verbose_name="name"),
-                ),
-                (
-                    "skip_authorization",
-                    models.BooleanField(default=False, verbose_name="skip authorization"),
-                ),
-                (
-                    "created",
-                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
-                ),
-                (
-                    "updated",
-                    models.DateTimeField(auto_now=True, verbose_name="updated"),
-                ),
+                ("name", models.CharField(blank=True, max_length=255, verbose_name="name")),
+                ("skip_authorization", models.BooleanField(default=False, verbose_name="skip authorization")),
+                ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
+                ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
                 (
                     "algorithm",
                     models.CharField(
@@ -167,6 +131,9 @@ class Migration(migrations.Migration):
                         verbose_name="CIMD expires at",
                     ),
                 ),
+                ("client_secret", models.CharField(blank=True, default="", editable=False, max_length=80)),
+                ("audience", models.CharField(blank=True, default="", max_length=255)),
+                ("service_scope", models.CharField(blank=True, default="", max_length=255)),
                 (
                     "blocked",
                     models.BooleanField(
@@ -191,32 +158,28 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="Service",
+            fields=[],
+            options={
+                "proxy": True,
+                "indexes": [],
+                "constraints": [],
+            },
+            bases=("oauth.client",),
+        ),
+        migrations.CreateModel(
             name="Code",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
-                (
-                    "code",
-                    models.CharField(max_length=255, unique=True, verbose_name="code"),
-                ),
+                ("code", models.CharField(max_length=255, unique=True, verbose_name="code")),
                 ("expires", models.DateTimeField(verbose_name="expires")),
                 ("redirect_uri", models.TextField(verbose_name="redirect URI")),
                 ("scope", models.TextField(blank=True, verbose_name="scope")),
-                (
-                    "created",
-                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
-                ),
-                (
-                    "updated",
-                    models.DateTimeField(auto_now=True, verbose_name="updated"),
-                ),
+                ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
+                ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
                 (
                     "code_challenge",
-                    models.CharField(
-                        blank=True,
-                        default="",
-                        max_length=128,
-                        verbose_name="code challenge",
-                    ),
+                    models.CharField(blank=True, default="", max_length=128, verbose_name="code challenge"),
                 ),
                 (
                     "code_challenge_method",
@@ -228,10 +191,7 @@ class Migration(migrations.Migration):
                         verbose_name="code challenge method",
                     ),
                 ),
-                (
-                    "nonce",
-                    models.CharField(blank=True, default="", max_length=255, verbose_name="nonce"),
-                ),
+                ("nonce", models.CharField(blank=True, default="", max_length=255, verbose_name="nonce")),
                 ("claims", models.TextField(blank=True, verbose_name="claims")),
                 (
                     "resource",
@@ -270,22 +230,13 @@ class Migration(migrations.Migration):
                 (
                     "jti",
                     models.UUIDField(
-                        default=uuid.uuid4,
-                        editable=False,
-                        unique=True,
-                        verbose_name="JWT Token ID",
+                        default=uuid.uuid4, editable=False, unique=True, verbose_name="JWT Token ID"
                     ),
                 ),
                 ("expires", models.DateTimeField(verbose_name="expires")),
                 ("scope", models.TextField(blank=True, verbose_name="scope")),
-                (
-                    "created",
-                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
-                ),
-                (
-                    "updated",
-                    models.DateTimeField(auto_now=True, verbose_name="updated"),
-                ),
+                ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
+                ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
                 (
                     "application",
                     models.ForeignKey(
@@ -320,10 +271,7 @@ class Migration(migrations.Migration):
                 (
                     "token_checksum",
                     oauth2_provider.models.TokenChecksumField(
-                        db_index=True,
-                        max_length=64,
-                        unique=True,
-                        verbose_name="token checksum",
+                        db_index=True, max_length=64, unique=True, verbose_name="token checksum"
                     ),
                 ),
                 ("expires", models.DateTimeField(verbose_name="expires")),
@@ -334,14 +282,10 @@ class Migration(migrations.Migration):
                         blank=True, default=list, verbose_name="resource"
                     ),
                 ),
-                (
-                    "created",
-                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
-                ),
-                (
-                    "updated",
-                    models.DateTimeField(auto_now=True, verbose_name="updated"),
-                ),
+                ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
+                ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
+                ("is_service", models.BooleanField(default=False)),
+                ("used_at", models.DateTimeField(null=True)),
                 (
                     "user",
                     models.ForeignKey(
@@ -390,12 +334,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "token_family",
-                    models.UUIDField(
-                        blank=True,
-                        editable=False,
-                        null=True,
-                        verbose_name="token family",
-                    ),
+                    models.UUIDField(blank=True, editable=False, null=True, verbose_name="token family"),
                 ),
                 (
                     "resource",
@@ -403,14 +342,8 @@ class Migration(migrations.Migration):
                         blank=True, default=list, verbose_name="resource"
                     ),
                 ),
-                (
-                    "created",
-                    models.DateTimeField(auto_now_add=True, verbose_name="created"),
-                ),
-                (
-                    "updated",
-                    models.DateTimeField(auto_now=True, verbose_name="updated"),
-                ),
+                ("created", models.DateTimeField(auto_now_add=True, verbose_name="created")),
+                ("updated", models.DateTimeField(auto_now=True, verbose_name="updated")),
                 ("revoked", models.DateTimeField(null=True, verbose_name="revoked")),
                 ("grant_scope", models.TextField(blank=True, default="")),
                 ("stepup_scope", models.TextField(blank=True, default="")),
@@ -463,8 +396,41 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="client",
             constraint=models.CheckConstraint(
-                condition=models.Q(("skip_authorization", False)),
-                name="client_never_skips_consent",
+                condition=models.Q(("skip_authorization", False)), name="client_never_skips_consent"
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="client",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(
+                        ("audience", ""),
+                        ("authorization_grant_type", "authorization-code"),
+                        ("service_scope", ""),
+                    ),
+                    models.Q(
+                        ("audience__gt", ""),
+                        ("authorization_grant_type", "client-credentials"),
+                        ("client_secret__gt", ""),
+                        ("client_type", "confidential"),
+                        ("redirect_uris", ""),
+                        ("registration_source", "manual"),
+                        ("service_scope__gt", ""),
+                    ),
+                    _connector="OR",
+                ),
+                name="client_is_host_or_service",
+            ),
+        ),
+        migrations.AddConstraint(
+            model_name="client",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    ("client_secret", ""),
+                    ("client_secret__regex", "^sha256\\$[0-9a-f]{64}$"),
+                    _connector="OR",
+                ),
+                name="client_secret_not_in_clear",
             ),
         ),
         migrations.AddConstraint(
@@ -523,8 +489,19 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name="accesstoken",
             constraint=models.CheckConstraint(
-                condition=models.Q(("application__isnull", False), ("user__isnull", False)),
-                name="access_token_has_a_person",
+                condition=models.Q(
+                    ("application__isnull", False),
+                    models.Q(
+                        models.Q(("is_service", False), ("user__isnull", False)),
+                        models.Q(
+                            ("is_service", True),
+                            ("source_refresh_token__isnull", True),
+                            ("user__isnull", True),
+                        ),
+                        _connector="OR",
+                    ),
+                ),
+                name="access_token_has_a_person_or_is_a_services",
             ),
         ),
         migrations.AddConstraint(
