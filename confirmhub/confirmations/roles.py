@@ -13,7 +13,9 @@ from django.db.models import Q
 
 APPROVERS, OPERATORS, AUDITORS, ADMINISTRATORS = "Approvers", "Operators", "Auditors", "Administrators"
 
-_SEE = Q(content_type__app_label="confirmations", codename__startswith="view_")
+_SEE = Q(content_type__app_label="confirmations", codename__startswith="view_") | Q(
+    content_type__app_label="admin", codename="view_logentry"
+)
 _ACT = Q(content_type__app_label="confirmations", codename__in=("change_confirmation", "add_halt"))
 _RULE = Q(content_type__app_label="confirmations", codename__endswith="_rule") | Q(
     content_type__app_label="confirmations", codename__endswith="_hook"

@@ -1,34 +1,42 @@
-"""The operators' queue: what was asked, where it stands, what came of it. Read only.
+"""The operators' queue: what was asked, where it stands, what came of it, and what may be done about it.
 
-Whoever has the permission to view confirmations sees them all here. Nobody decides here: a decision needs the
-confirm page, which shows the whole. Every value from outside passes `display.text`.
+Whoever has the permission to view confirmations sees them all here; who may change them makes the moves of
+`moves`. Nobody approves here. Every value from outside passes `display`.
 """
 
 # ruff: noqa: ARG002 - Django calls these methods with arguments that it names
 
 from __future__ import annotations
 
-import datetime as dt
-import json
-from typing import ClassVar
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import ObjectDoesNotExist
-from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.urls import URLPattern, path
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 
 from confirmhub import display
 from confirmhub.confirmations import queries
-from confirmhub.confirmations.models import Confirmation, Decision, Event, Notice, Outcome
+from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status
 from confirmhub.oauth import clients
+from confirmhub.review import moves, wording
+from confirmhub.review.halts import HaltAdmin
+from confirmhub.review.queue import LookFor, Queue, Requester
+from confirmhub.review.records import DecisionInline, EventInline, NoticeInline, OutcomeInline, ReadOnly
 from confirmhub.review.rules import RuleAdmin
 from confirmhub.review.sign_in import sign_in
+from confirmhub.review.trail import TrailAdmin
+from confirmhub.review.wording import SHORT, text, when
 
-__all__ = ["ConfirmationAdmin", "RuleAdmin"]
+__all__ = ["ConfirmationAdmin", "HaltAdmin", "RuleAdmin", "TrailAdmin"]
 
 # One page to sign in on: one look, one lockout, one place to type a password.
 admin.site.login = sign_in  # type: ignore[method-assign]
@@ -39,145 +47,43 @@ admin.site.enable_nav_sidebar = False
 # Rows that a search looks through: no index finds a part of a word, and all rows would take too long.
 SEARCHED = 5_000
 
-# Characters of a question in the queue; the row's own page shows it whole.
-SHORT = 80
+# Enough of these for every link of ours; any other would read every row.
+LOOKUPS = {"view", "requester", "status__exact", "requested_at__gte", "requested_at__lt"}
 
-_HEAD = ("stands", "asks_whole", "requester", "client", "subject", "rule")
+_HEAD = ("stands", "asks_whole", "requester", "client", "subject", "rule", "seals")
 _ASKED = ("act", "where", "given", "seen", "says")
-_TIMES = ("asked", "due", "settled", "usable_until", "spent")
+_TIMES = ("asked", "due", "reminded", "escalated", "settled", "usable_until", "spent")
 _DIGESTS = ("action_digest", "view")
 
 
-def _when(at: dt.datetime | None) -> str:
-    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else "-"
-
-
-def _may_view(request: HttpRequest) -> bool:
-    return request.user.has_perm("confirmations.view_confirmation")
-
-
-class ReadOnly:
-    """For admin classes: seen with the permission to view confirmations, and never changed."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return _may_view(request)
-
-
-class Record(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone
-    """Rows that belong to a confirmation."""
-
-    template = "admin/record.html"
-    extra = 0
-
-
-class DecisionInline(Record):
-    model = Decision
-    fields = readonly_fields = ("who", "verdict", "words", "seen", "renderer", "at")
-
-    @admin.display(description="approver")
-    def who(self, row: Decision) -> str:
-        return display.text(row.approver.get_username())
-
-    @admin.display(description="reason")
-    def words(self, row: Decision) -> str:
-        return display.text(row.reason) if row.reason else "-"
-
-    @admin.display(description="view digest")
-    def seen(self, row: Decision) -> str:
-        return bytes(row.view_digest).hex()[:16]
-
-    @admin.display(description="decided")
-    def at(self, row: Decision) -> str:
-        return _when(row.decided_at)
-
-
-class OutcomeInline(Record):
-    model = Outcome
-    fields = readonly_fields = ("result", "words", "at")
-
-    @admin.display(description="detail")
-    def words(self, row: Outcome) -> str:
-        return display.text(row.detail) if row.detail else "-"
-
-    @admin.display(description="reported")
-    def at(self, row: Outcome) -> str:
-        return _when(row.reported_at)
-
-
-class EventInline(Record):
-    model = Event
-    fields = readonly_fields = ("seq", "kind", "who", "when", "words", "seal")
-
-    @admin.display(description="actor")
-    def who(self, row: Event) -> str:
-        return display.text(row.actor)
-
-    @admin.display(description="at")
-    def when(self, row: Event) -> str:
-        return _when(row.at)
-
-    @admin.display(description="detail")
-    def words(self, row: Event) -> str:
-        return _pairs([(display.text(key), display.text(said)) for key, said in _said(row) if said])
-
-    @admin.display(description="hash")
-    def seal(self, row: Event) -> str:
-        return bytes(row.hash).hex()[:16]
-
-
-class NoticeInline(Record):
-    model = Notice
-    fields = readonly_fields = ("kind", "whom", "attempts", "sent", "given_up")
-
-    @admin.display(description="recipient")
-    def whom(self, row: Notice) -> str:
-        return display.text(row.recipient.get_username())
-
-    @admin.display(description="sent")
-    def sent(self, row: Notice) -> str:
-        return _when(row.sent_at)
-
-    @admin.display(description="given up")
-    def given_up(self, row: Notice) -> str:
-        return _when(row.given_up_at)
-
-
-class Queue(ChangeList):
-    """The list. It asks for hosts and approvals once, however many rows there are."""
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        rows = list(self.result_list)
-        hosts = {client: _host(client) for client in {row.requester_client_id for row in rows}}
-        approved = queries.count_approvals(confirmations=rows)
-        for row in rows:
-            row.host = hosts[row.requester_client_id]
-            row.approved = approved[row.id]
-        self.result_list = rows
+@admin.action(description="Deny", permissions=["operate"])
+def deny_marked(
+    model_admin: ConfirmationAdmin,
+    request: HttpRequest,
+    queryset: QuerySet[Confirmation],  # noqa: ARG001 - Django's own idea of it, which can be "all"
+) -> HttpResponse | None:
+    """Deny what is marked on this page of the list, and never "all"."""
+    return moves.deny_marked(
+        request, marked=request.POST.getlist(ACTION_CHECKBOX_NAME), page=model_admin.page(request)
+    )
 
 
 @admin.register(Confirmation)
 class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    list_display = ("stands", "asks", "act", "requester", "asked", "due", "approvals", "came_of_it")
+    list_display = ("stands", "asks", "act", "requester", "asked", "due", "approvals", "notes")
     list_display_links = ("stands", "asks")
-    list_filter = ("status", "mode", "requested_at")
+    list_filter = (LookFor, "status", Requester, "requested_at")
+    sortable_by = ("asked",)
     search_fields = ("action", "question", "arguments", "requester_client_id", "requester_subject")
     search_help_text = (
-        f"Finds in action, question, arguments (as ASCII JSON), requester of the newest {SEARCHED:,}."
+        f"Finds in action, question, arguments (as ASCII JSON), requester of the newest {SEARCHED:,}; "
+        "or one by its whole number."
     )
     ordering = ("-requested_at",)
-    list_per_page = 50
+    list_per_page = 40
     show_full_result_count = False
-    actions = None
+    show_facets = admin.ShowFacets.NEVER
+    actions = (deny_marked,)
     view_on_site = False
     inlines: ClassVar = [DecisionInline, OutcomeInline, EventInline, NoticeInline]
     fieldsets: ClassVar = [
@@ -188,12 +94,44 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     ]
     readonly_fields = (*_HEAD, *_ASKED, *_TIMES, *_DIGESTS)
 
+    def has_operate_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm(moves.OPERATE)
+
+    def get_urls(self) -> list[URLPattern]:
+        move = path(
+            "<uuid:confirmation_id>/<str:name>/",
+            self.admin_site.admin_view(self.move_view),
+            name="confirmations_confirmation_move",
+        )
+        # After Django's own, whose change, history and delete have the same form.
+        *own, catch_all = super().get_urls()
+        return [*own, move, catch_all]
+
+    def move_view(self, request: HttpRequest, confirmation_id: UUID, name: str) -> HttpResponse:
+        """The form of one move."""
+        if name not in moves.MOVES:
+            raise Http404
+        return moves.one(
+            request, confirmation_id=confirmation_id, move=moves.MOVES[name], page=self.page(request)
+        )
+
+    def page(self, request: HttpRequest) -> dict[str, object]:
+        """What every page of the review is given."""
+        return self.admin_site.each_context(request) | {"opts": self.opts}
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        return lookup in LOOKUPS
+
     def get_queryset(self, request: HttpRequest) -> QuerySet[Confirmation]:
         return queries.list_for_operator()
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Confirmation], search_term: str
     ) -> tuple[QuerySet[Confirmation], bool]:
+        try:
+            return queryset.filter(id=UUID(search_term.strip())), False
+        except ValueError:
+            pass
         if search_term:
             times = queryset.order_by("-requested_at").values_list("requested_at", flat=True)
             # By their time: a subquery Postgres would ask only after it has looked through all rows.
@@ -202,19 +140,41 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
         return super().get_search_results(request, queryset, search_term)
 
     def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, object] | None = None
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         return super().changelist_view(request, {"title": "Confirmations", **(extra_context or {})})
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id) if self.has_view_permission(request) else None
+        if row is not None:
+            extra_context = {
+                "title": "Confirmation",
+                "subtitle": None,
+                "row": row.id,
+                "waiting": row.effective_status is Status.PENDING,
+                "moves": moves.fitting(row) if self.has_operate_permission(request) else [],
+                "halt_like": urlencode({"client_id": row.requester_client_id, "action_pattern": row.action})
+                if request.user.has_perm("confirmations.add_halt")
+                else "",
+                "only": urlencode({"requester": row.requester_client_id}),
+                **(extra_context or {}),
+            }
+        return super().change_view(request, object_id, form_url, extra_context)
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return Queue
 
-    @admin.display(description="status", ordering="status")
+    @admin.display(description="status")
     def stands(self, row: Confirmation) -> str:
-        status = row.effective_status
-        return format_html('<span class="status {}">{}</span>', str(status), str(status))
+        return wording.status(row)
 
-    @admin.display(description="question", ordering="question")
+    @admin.display(description="question")
     def asks(self, row: Confirmation) -> str:
         return display.short(row.question, SHORT)
 
@@ -222,26 +182,49 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     def asks_whole(self, row: Confirmation) -> str:
         return display.text(row.question)
 
-    @admin.display(description="action", ordering="action")
+    @admin.display(description="action")
     def act(self, row: Confirmation) -> str:
         return display.text(row.action)
 
-    @admin.display(description="requester", ordering="requester_client_id")
+    @admin.display(description="requester")
     def requester(self, row: Confirmation) -> str:
         host: str | None = getattr(row, "host", None)
-        return host or _host(row.requester_client_id)
+        if host is None:
+            client = row.requester_client_id
+            return wording.host(client, clients.describe(client_id=client))
+        account = getattr(row, "account", "")
+        return format_html('{}<br><span class="quiet">for {}</span>', host, account) if account else host
 
     @admin.display(description="client id")
     def client(self, row: Confirmation) -> str:
         return display.text(row.requester_client_id)
 
-    @admin.display(description="acts for subject")
+    @admin.display(description="acts for")
     def subject(self, row: Confirmation) -> str:
-        return display.text(row.requester_subject)
+        subject = display.text(row.requester_subject)
+        name = wording.names([row.requester_subject]).get(row.requester_subject)
+        return f"{name} (account {subject})" if name else subject
 
     @admin.display(description="rule")
     def rule(self, row: Confirmation) -> str:
-        return f"{row.policy}: {row.mode}, {row.approvals_needed} needed, usable within {row.redeem_within}"
+        answered = "decided on the page" if row.assurance == "page" else "a host's word is taken"
+        return (
+            f"{display.text(row.policy)}: {row.mode}, {row.approvals_needed} needed, {answered}, "
+            f"usable within {row.redeem_within}"
+        )
+
+    @admin.display(description="record")
+    def seals(self, row: Confirmation) -> str:
+        if queries.log_is_intact(confirmation_id=row.id):
+            return (
+                f"{row.event_count} entries, each sealed with the one before it. Checked just now: all are "
+                f"in place. A checkpoint has sealed {row.sealed_events} of them."
+            )
+        return format_html(
+            '<strong class="broken">{}</strong>',
+            "The seals do not fit the entries: somebody has changed this record behind confirmhub's back. "
+            "Do not rely on it.",
+        )
 
     @admin.display(description="audience")
     def where(self, row: Confirmation) -> str:
@@ -249,53 +232,68 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
 
     @admin.display(description="arguments")
     def given(self, row: Confirmation) -> str:
-        pairs = [
-            (
-                display.text(key),
-                display.text(item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)),
-            )
-            for key, item in row.argument_items
-        ]
-        return _pairs(pairs)
+        return wording.flagged(wording.arguments(row))
 
     @admin.display(description="observed")
     def seen(self, row: Confirmation) -> str:
-        return _pairs([(display.text(label), display.text(fact)) for label, fact in row.fact_items])
+        return wording.pairs((display.text(label), display.text(fact)) for label, fact in row.fact_items)
 
     @admin.display(description="the agent's own words")
     def says(self, row: Confirmation) -> str:
-        return display.text(row.summary) if row.summary else "-"
+        return text(row.summary)
 
     @admin.display(description="asked", ordering="requested_at")
     def asked(self, row: Confirmation) -> str:
-        return _when(row.requested_at)
+        return when(row.requested_at)
 
-    @admin.display(description="due", ordering="decide_by")
+    @admin.display(description="due")
     def due(self, row: Confirmation) -> str:
-        return _when(row.decide_by)
+        if row.effective_status is not Status.PENDING or not hasattr(row, "host"):
+            return when(row.decide_by)
+        left = wording.ago(row.decide_by - timezone.now())
+        return format_html('{}<br><span class="quiet">{} left</span>', when(row.decide_by), left)
+
+    @admin.display(description="reminded")
+    def reminded(self, row: Confirmation) -> str:
+        return when(row.reminded_at)
+
+    @admin.display(description="escalated")
+    def escalated(self, row: Confirmation) -> str:
+        if row.escalation_group is None:
+            return "-"
+        to = f"to {display.text(row.escalation_group.name)}"
+        return (
+            f"{when(row.escalated_at)}, {to}"
+            if row.escalated_at
+            else f"not so far; at {when(row.escalate_at)} {to}"
+        )
 
     @admin.display(description="settled")
     def settled(self, row: Confirmation) -> str:
-        return _when(row.settled_at)
+        return when(row.settled_at)
 
     @admin.display(description="usable until")
     def usable_until(self, row: Confirmation) -> str:
-        return _when(row.redeem_by)
+        return when(row.redeem_by)
 
     @admin.display(description="spent")
     def spent(self, row: Confirmation) -> str:
-        return _when(row.redeemed_at)
+        return when(row.redeemed_at)
 
     @admin.display(description="approvals")
     def approvals(self, row: Confirmation) -> str:
         return f"{getattr(row, 'approved', 0)} of {row.approvals_needed}"
 
-    @admin.display(description="outcome")
-    def came_of_it(self, row: Confirmation) -> str:
-        try:
-            return row.outcome.result
-        except ObjectDoesNotExist:
-            return "unknown" if row.status == Status.REDEEMED else "-"
+    @admin.display(description="of note")
+    def notes(self, row: Confirmation) -> str:
+        notes = []
+        if row.status == Status.REDEEMED:
+            notes.append(_outcome(row))
+        if row.refusals:
+            notes.append(("refused", f"refused {row.refusals} times"))
+        if lost := getattr(row, "given_up", 0):
+            notes.append(("lost", f"{lost} notice{'s' if lost > 1 else ''} given up"))
+        return format_html_join(" ", '<span class="note {}">{}</span>', notes) or "-"
 
     @admin.display(description="action digest")
     def action_digest(self, row: Confirmation) -> str:
@@ -306,20 +304,8 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
         return bytes(row.view_digest).hex()
 
 
-def _said(row: Event) -> list[tuple[str, str]]:
-    """The detail as the log's lines are written: one flat object of strings."""
-    return [(str(key), str(said)) for key, said in json.loads(row.detail).items()]
-
-
-def _host(client_id: str) -> str:
-    label = clients.describe(client_id=client_id)
-    # A client that we do not know is named by its id: for operators, "unknown" would hide who it was.
-    host = label.host if label.since or label.verified else client_id
-    proved = label.verified and label.since
-    return display.short(f"{host} (verified)" if proved else host, SHORT)
-
-
-def _pairs(pairs: list[tuple[str, str]]) -> str:
-    if not pairs:
-        return "-"
-    return format_html_join("", '<div class="pair"><b>{}</b> <bdi dir="ltr">{}</bdi></div>', pairs)
+def _outcome(row: Confirmation) -> tuple[str, str]:
+    try:
+        return row.outcome.result, row.outcome.result
+    except ObjectDoesNotExist:
+        return "unknown", "outcome unknown"

@@ -46,7 +46,8 @@ WITH row AS (
         id, requester_client_id, requester_subject, audience, action, arguments, digest, summary, facts,
         fingerprint, question, tool_digest, view_digest, policy, mode, approver_group_id, approvals_needed,
         self_approval, redeem_within, status, requested_at, decide_by, redeem_by, redeemed_at,
-        redemption_key, settled_at, settled_reason, event_count, event_head, sealed_events)
+        redemption_key, settled_at, settled_reason, event_count, event_head, sealed_events, assurance,
+        refusals, has_outcome)
     SELECT gen_random_uuid(), %(client)s || n %% 5,
         CASE WHEN n %% 2 = 0 THEN %(subject)s ELSE (1000 + n %% 97)::text END,
         %(audience)s, 'delete_file',
@@ -58,19 +59,20 @@ WITH row AS (
         CASE n %% 3 WHEN 0 THEN 'redeemed' WHEN 1 THEN 'denied' ELSE 'expired' END,
         at, at + interval '10 min', CASE n %% 3 WHEN 0 THEN at + interval '1 hour' END,
         CASE n %% 3 WHEN 0 THEN at + interval '2 min' END, CASE n %% 3 WHEN 0 THEN n::text END,
-        at + interval '2 min', '""', 2, sha256(''), 2
+        at + interval '2 min', '""', 2, sha256(''), 2, 'page', CASE WHEN n %% 997 = 0 THEN 4 ELSE 0 END,
+        n %% 3 = 0 AND n %% 5001 > 0
     FROM (SELECT n, now() - interval '1 hour' - n * interval '5 min' AS at
           FROM generate_series(1, %(rows)s) AS n) AS asked
-    RETURNING id, status, requested_at
+    RETURNING id, status, requested_at, has_outcome
 ), decision AS (
     INSERT INTO confirmations_decision (
-        confirmation_id, approver_id, verdict, reason, view_digest, renderer, decided_at)
+        confirmation_id, approver_id, verdict, reason, view_digest, renderer, decided_at, assurance)
     SELECT id, %(subject)s::int, CASE status WHEN 'denied' THEN 'deny' ELSE 'approve' END, '""', sha256(''),
-        'bench', requested_at + interval '1 min'
+        'bench', requested_at + interval '1 min', 'page'
     FROM row WHERE status <> 'expired'
 ), outcome AS (
     INSERT INTO confirmations_outcome (confirmation_id, result, detail, reported_at)
-    SELECT id, 'succeeded', '""', requested_at + interval '3 min' FROM row WHERE status = 'redeemed'
+    SELECT id, 'succeeded', '""', requested_at + interval '3 min' FROM row WHERE has_outcome
 )
 INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
 SELECT id, seq, kind, 'bench', requested_at, '{}', sha256('') FROM row,

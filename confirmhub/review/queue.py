@@ -1,0 +1,165 @@
+"""The list of confirmations: what an operator looks for in it, and how it stays quick however long it is."""
+
+# ruff: noqa: ARG002 - Django calls these methods with arguments that it names
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.options import IncorrectLookupParameters
+from django.contrib.admin.views.main import ChangeList
+from django.core.paginator import Paginator
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+from django.http import HttpRequest
+
+from confirmhub.confirmations import queries
+from confirmhub.confirmations.models import REFUSED_OFTEN, Confirmation, Notice
+from confirmhub.confirmations.states import Status
+from confirmhub.oauth import clients
+from confirmhub.review import wording
+
+# The last page that is shown. Who looks further back narrows the list: Postgres would read and drop all rows
+# before it.
+LAST_PAGE = 100
+
+# An executor may still be at it for so long; after that its outcome is missing.
+REPORTS_WITHIN = timedelta(minutes=2)
+
+# Among so many of the newest, the requesters that the filter offers are counted.
+LOOKED_AT, OFFERED = 1_000, 8
+
+# Counted up to here: more is "many" to whoever has to work through them.
+COUNTED = 100
+
+# What a list does not show is not read.
+WHOLE = ("arguments", "facts", "summary", "fingerprint", "tool_digest", "settled_reason", "event_head")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One thing to look for: which rows, in which order. An index finds the first of each."""
+
+    title: str
+    rows: Q
+    order: str = "-requested_at"
+    counted: bool = False
+
+
+VIEWS = {
+    "waiting": View(
+        "Waiting longest",
+        Q(status=Status.PENDING, decide_by__gt=Now()),
+        "requested_at",
+        counted=True,
+    ),
+    "unknown": View(
+        "Redeemed, outcome unknown",
+        Q(status=Status.REDEEMED, has_outcome=False, redeemed_at__lt=Now() - REPORTS_WITHIN),
+        "redeemed_at",
+        counted=True,
+    ),
+    "undelivered": View(
+        "A notice was given up",
+        Q(id__in=Notice.objects.filter(given_up_at__isnull=False).values("confirmation_id")),
+    ),
+    "refused": View(f"Refused {REFUSED_OFTEN} times or more", Q(refusals__gte=REFUSED_OFTEN)),
+    "usable": View("Approved and not used", Q(status=Status.APPROVED, redeem_by__gt=Now())),
+}
+
+
+class LookFor(admin.SimpleListFilter):
+    """The views by name."""
+
+    title = "what to look at"
+    parameter_name = "view"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(name, self._titled(view)) for name, view in VIEWS.items()]
+
+    def queryset(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Confirmation],
+    ) -> QuerySet[Confirmation]:
+        view = VIEWS.get(self.value() or "")
+        return queryset.filter(view.rows) if view else queryset
+
+    def _titled(self, view: View) -> str:
+        if not view.counted:
+            return view.title
+        found = len(Confirmation.objects.filter(view.rows).order_by().values_list("id")[:COUNTED])
+        return f"{view.title} ({found}{'+' if found == COUNTED else ''})"
+
+
+class Requester(admin.SimpleListFilter):
+    """Those who asked most lately, and whichever is chosen."""
+
+    title = "requester, of the busiest lately"
+    parameter_name = "requester"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        newest = Confirmation.objects.order_by("-requested_at").values_list("requester_client_id", flat=True)
+        busiest = [client for client, _ in Counter(newest[:LOOKED_AT]).most_common(OFFERED)]
+        chosen = self.value()
+        if chosen and chosen not in busiest:
+            busiest.append(chosen)
+        labels = clients.describe_all(client_ids=busiest)
+        return [(client, wording.host(client, labels[client])) for client in busiest]
+
+    def queryset(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[Confirmation],
+    ) -> QuerySet[Confirmation]:
+        return queryset.filter(requester_client_id=self.value()) if self.value() else queryset
+
+
+class Queue(ChangeList):
+    """One page of the list. Nothing is counted, and what belongs to its rows is asked for all at once."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        view = VIEWS.get(request.GET.get("view", ""))
+        if view and "o" not in self.params:
+            return [view.order, "pk"]
+        return super().get_ordering(request, queryset)
+
+    def get_results(self, request: HttpRequest) -> None:
+        size = self.list_per_page
+        if not 1 <= self.page_num <= LAST_PAGE:
+            raise IncorrectLookupParameters
+        first = (self.page_num - 1) * size
+        # One more than is shown says whether there is a next page.
+        rows = list(self.queryset.defer(*WHOLE)[first : first + size + 1])
+        if first and not rows:
+            raise IncorrectLookupParameters
+        self.result_count = first + len(rows)
+        self.result_list = _told(rows[:size])
+        self.paginator = Paginator(range(min(self.result_count, LAST_PAGE * size)), size)
+        self.multi_page = self.result_count > size
+        self.can_show_all, self.show_full_result_count, self.full_result_count = False, False, None
+        self.show_admin_actions = bool(rows)
+
+
+def _told(rows: list[Any]) -> list[Any]:
+    """The rows, each with what is told of it beside its own columns."""
+    labels = clients.describe_all(client_ids={row.requester_client_id for row in rows})
+    people = wording.names({row.requester_subject for row in rows})
+    approved = queries.count_approvals(confirmations=rows)
+    given_up = Counter(_given_up(rows))
+    for row in rows:
+        row.host = wording.host(row.requester_client_id, labels[row.requester_client_id])
+        row.account = people.get(row.requester_subject, "")
+        row.approved = approved[row.id]
+        row.given_up = given_up[row.id]
+    return rows
+
+
+def _given_up(rows: Iterable[Confirmation]) -> Iterable[object]:
+    lost = Notice.objects.filter(confirmation__in=[row.id for row in rows], given_up_at__isnull=False)
+    return lost.values_list("confirmation_id", flat=True)

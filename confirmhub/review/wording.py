@@ -1,0 +1,88 @@
+"""What the review's pages say of a row, as plain values. Every text from outside passes `display` here."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Iterable
+
+from django.contrib.auth.models import User
+from django.utils import timezone
+from django.utils.html import format_html, format_html_join
+
+from confirmhub import display
+from confirmhub.confirmations.actions import Json
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.oauth.clients import ClientLabel
+
+# Characters of a value in a list; the row's own page shows it whole.
+SHORT = 80
+
+
+def when(at: dt.datetime | None) -> str:
+    """A time with its zone, to the second."""
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else "-"
+
+
+def ago(length: dt.timedelta) -> str:
+    """How long something takes or took, in its largest unit: `40 s`, `8 min`, `3 h`, `2 d`."""
+    seconds = max(0, int(length.total_seconds()))
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds // unit} {name}"
+    return f"{seconds} s"
+
+
+def text(value: str) -> str:
+    """One text whole, and a dash for none."""
+    return display.text(value) if value else "-"
+
+
+def host(client_id: str, label: ClientLabel) -> str:
+    """Who asks, as far as it was verified."""
+    # A client that we do not know is named by its id: for operators, "unknown" would hide who it was.
+    named = label.host if label.since or label.verified else client_id
+    proved = label.verified and label.since
+    return display.short(f"{named} (verified)" if proved else named, SHORT)
+
+
+def status(row: Confirmation) -> str:
+    """Where it stands, marked for the stylesheet."""
+    stands = str(row.effective_status)
+    return format_html('<span class="status {}">{}</span>', stands, stands)
+
+
+def arguments(row: Confirmation) -> list[tuple[str, str, list[str]]]:
+    """Each argument: its name, its value, and what is odd about either, in words."""
+    return [_argument(key, item) for key, item in row.argument_items]
+
+
+def pairs(several: Iterable[tuple[str, str]]) -> str:
+    """Names with their values, one below the other. All of it has been rendered."""
+    several = list(several)
+    if not several:
+        return "-"
+    return format_html_join("", '<div class="pair"><b>{}</b> <bdi dir="ltr">{}</bdi></div>', several)
+
+
+def flagged(several: Iterable[tuple[str, str, list[str]]]) -> str:
+    """Arguments, each with its remarks below it."""
+    drawn = (
+        (key, value, format_html_join("", '<p class="flag">{}</p>', ((note,) for note in notes)))
+        for key, value, notes in several
+    )
+    rows = '<div class="pair"><b>{}</b> <bdi dir="ltr">{}</bdi>{}</div>'
+    return format_html_join("", rows, drawn) or "-"
+
+
+def names(subjects: Iterable[str]) -> dict[str, str]:
+    """The sign-in names of these accounts, by subject, in one query."""
+    keys = [int(each) for each in subjects if each.isascii() and each.isdigit() and len(each) < 10]
+    people = User.objects.filter(pk__in=keys) if keys else ()
+    return {str(person.pk): display.text(person.get_username()) for person in people}
+
+
+def _argument(key: str, item: Json) -> tuple[str, str, list[str]]:
+    raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
+    flags = (*display.show(key).flags, *display.show(raw).flags)
+    return display.text(key), display.text(raw), [flag.message for flag in flags if flag.level == "warn"]

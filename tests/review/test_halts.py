@@ -1,0 +1,117 @@
+"""The stop, as operators set and lift it."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from confirmhub.confirmations import errors, queries
+from confirmhub.confirmations.models import Halt
+from confirmhub.confirmations.principals import Principal
+from tests.factories import make_approved, make_pending, redeem
+
+# A stop waits for what is being redeemed, which takes a commit.
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LIST = "/admin/confirmations/halt/"
+ADD = f"{LIST}add/"
+WHY = "Something is wrong with the ba\u202enk."
+
+
+def stop(client: Client, **said: str) -> Halt:
+    answer = client.post(ADD, {"action_pattern": "*", "reason": WHY} | said, follow=True)
+    assert "Stopped." in answer.content.decode()
+    return Halt.objects.latest("id")
+
+
+def test_all_is_stopped_and_let_on_again(operator: Client, otto: User, agent: Principal, alice: User) -> None:
+    approved = make_approved(agent, alice)
+
+    halt = stop(operator)
+    with pytest.raises(errors.Halted):
+        redeem(approved, agent)
+    html = operator.get(LIST).content.decode()
+    for said in ("everything", "in force", "otto", "Something is wrong with the ba⟨U+202E⟩nk.", "Lift it"):
+        assert said in html
+    assert "\u202e" not in html
+
+    assert operator.post(f"{LIST}{halt.pk}/lift/", {"reason": ""}).context["form"].errors
+    operator.post(f"{LIST}{halt.pk}/lift/", {"reason": "The bank is well again."})
+
+    redeem(approved, agent)
+    halt.refresh_from_db()
+    assert (halt.lifted_by, halt.lift_reason) == (otto, "The bank is well again.")
+    assert "It was lifted before" in operator.get(f"{LIST}{halt.pk}/lift/", follow=True).content.decode()
+
+
+def test_a_stop_covers_no_more_than_it_says(
+    operator: Client, agent: Principal, alice: User, bob: User
+) -> None:
+    approved = make_approved(agent, alice)
+
+    for narrow in (
+        {"client_id": "https://other.example/client.json"},
+        {"account": "bob"},
+        {"action_pattern": "files.*"},
+    ):
+        stop(operator, **narrow)
+    assert len(queries.list_halts()) == 3
+    redeem(approved, agent)
+
+    other = make_approved(agent, alice)
+    stop(operator, client_id=agent.client_id, account="alice", action_pattern="payments.*")
+    with pytest.raises(errors.Halted):
+        redeem(other, agent)
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"reason": ""}, "reason"),
+        ({"account": "nobody"}, "account"),
+        ({"action_pattern": ""}, "action_pattern"),
+        ({"action_pattern": "two words"}, "__all__"),
+    ],
+)
+def test_what_is_wrong_with_a_stop_is_said(operator: Client, said: dict[str, str], field: str) -> None:
+    answer = operator.post(ADD, {"action_pattern": "*", "reason": WHY} | said)
+
+    assert list(answer.context["form"].errors) == [field]
+    assert not Halt.objects.exists()
+
+
+@pytest.mark.parametrize("who", ["onlooker", "auditor"])
+def test_who_may_only_look_neither_stops_nor_lifts(
+    request: pytest.FixtureRequest, operator: Client, who: str
+) -> None:
+    client: Client = request.getfixturevalue(who)
+    halt = stop(operator)
+
+    assert client.get(ADD).status_code == 403
+    assert client.post(ADD, {"action_pattern": "*", "reason": WHY}).status_code == 403
+    assert client.post(f"{LIST}{halt.pk}/lift/", {"reason": WHY}).status_code == 403
+    html = client.get(LIST).content.decode()
+    assert "in force" in html
+    assert "Lift it" not in html
+    assert Halt.objects.filter(lifted_at=None).count() == 1
+
+
+def test_the_way_from_a_confirmation_fills_in_what_to_stop(operator: Client, agent: Principal) -> None:
+    asked = make_pending(agent)
+    page = operator.get(f"/admin/confirmations/confirmation/{asked.id}/change/").content.decode()
+    link = f"{ADD}?client_id=https%3A%2F%2Fagent.example%2Fclient.json&amp;action_pattern=payments.transfer"
+    assert link in page
+
+    html = operator.get(link.replace("&amp;", "&")).content.decode()
+    assert 'value="https://agent.example/client.json"' in html
+    assert 'value="payments.transfer"' in html
+    assert "\u202e" not in operator.get(f"{ADD}?client_id=a%E2%80%AEb").content.decode()
+
+
+def test_a_stop_is_neither_edited_nor_deleted(operator: Client, root: Client) -> None:
+    halt = stop(operator)
+
+    for client in (operator, root):
+        assert client.post(f"{LIST}{halt.pk}/change/", {"reason": "x"}).status_code == 403
+        assert client.post(f"{LIST}{halt.pk}/delete/", {"post": "yes"}).status_code == 403
