@@ -22,6 +22,7 @@ from starlette.middleware import Middleware  # noqa: E402
 from starlette.routing import Mount, Route  # noqa: E402
 from starlette.types import ASGIApp  # noqa: E402
 
+from confirmhub.api import hot  # noqa: E402
 from confirmhub.confirmations import waiting  # noqa: E402
 from confirmhub.ops.health import healthz  # noqa: E402
 from confirmhub.ops.inlet import Gate, Inlet  # noqa: E402
@@ -46,12 +47,14 @@ def create() -> Starlette:
             await stack.enter_async_context(waiting.listening())
             await stack.enter_async_context(bridge.running())
             await stack.enter_async_context(live.running())
+            await stack.enter_async_context(hot.running())
             yield
 
     return Starlette(
         routes=[
             *bridge.routes,
             *live.routes,
+            *hot.routes(inlet=Inlet),
             Route("/healthz", healthz),
             Mount("/", Inlet(cast(ASGIApp, pages))),
         ],

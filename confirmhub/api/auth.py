@@ -29,7 +29,7 @@ class BearerAuthentication(BaseAuthentication):
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
-        found = bearer.find(token=token)
+        found = bearer.find_for_api(token=token)
         if found is None:
             raise AuthenticationFailed
         return AnonymousUser(), found

@@ -72,13 +72,27 @@ def handle(exc: Exception, context: dict[str, Any]) -> Response:
     if type(exc) in CHALLENGES:
         return _challenge(*CHALLENGES[type(exc)], scope=auth.scope_of(context.get("view")))
     if isinstance(exc, exceptions.APIException):
-        status = HTTPStatus(exc.status_code)
-        return problem(code=str(exc.default_code), title=status.phrase, status=status)
+        return _of_the_framework(exc)
     logger.error("a request failed", exc_info=exc)
     if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
         return _refusal(errors.Busy(retry_after=RETRY_AFTER))
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return problem(code="error", title=status.phrase, status=status)
+
+
+def _of_the_framework(exc: exceptions.APIException) -> Response:
+    status = HTTPStatus(exc.status_code)
+    match exc:
+        case exceptions.ValidationError():
+            title = "Some fields are not as they must be."
+            return problem(code="invalid_request", title=title, status=status, errors=exc.detail)
+        case exceptions.Throttled():
+            title = "Too many questions within a short time. Ask again later."
+            headers = {"Retry-After": str(getattr(exc, "wait", None) or RETRY_AFTER)}
+            return problem(code="too_many_requests", title=title, status=status, headers=headers)
+        case exceptions.ParseError():
+            return problem(code="malformed", title=str(exc.detail), status=status)
+    return problem(code=str(exc.default_code), title=status.phrase, status=status)
 
 
 def problem(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 
+from django.conf import settings
 from rest_framework import serializers
 
 from confirmhub.confirmations.actions import Json
@@ -44,6 +45,16 @@ class OutcomeSerializer(serializers.Serializer[Outcome]):
     reported_at = TimeField()
 
 
+class FactField(serializers.Field[list[tuple[str, str]], object, list[dict[str, str]], object]):
+    """What was observed of the target."""
+
+    def __init__(self) -> None:
+        super().__init__(source="fact_items", read_only=True)
+
+    def to_representation(self, value: list[tuple[str, str]]) -> list[dict[str, str]]:
+        return [{"label": label, "value": said} for label, said in value]
+
+
 class ConfirmationSerializer(serializers.Serializer[Confirmation]):
     """A confirmation, as its requester reads it."""
 
@@ -52,6 +63,9 @@ class ConfirmationSerializer(serializers.Serializer[Confirmation]):
     audience = serializers.CharField(read_only=True)
     action = serializers.CharField(read_only=True)
     arguments = serializers.SerializerMethodField()
+    facts = FactField()
+    fingerprint = serializers.CharField(read_only=True)
+    page = serializers.SerializerMethodField(help_text="Where the person decides.")
     digest = HexField()
     view_digest = HexField()
     requested_at = TimeField()
@@ -63,11 +77,26 @@ class ConfirmationSerializer(serializers.Serializer[Confirmation]):
     # None until the executor has reported; after a redemption that means that nobody knows.
     outcome = OutcomeSerializer(read_only=True, allow_null=True, default=None)
 
+    def get_page(self, confirmation: Confirmation) -> str:
+        return f"{settings.PUBLIC_URL}/confirm/{confirmation.id}"
+
     def get_arguments(self, confirmation: Confirmation) -> Json:
         # What is accepted survives this exactly: see `confirmations.actions`.
         arguments: Json = json.loads(confirmation.arguments)
         return arguments
 
     def get_decisions(self, confirmation: Confirmation) -> list[object]:
-        decisions = confirmation.decisions.order_by("decided_at", "id")
+        decisions = sorted(confirmation.decisions.all(), key=lambda one: (one.decided_at, one.pk))
         return [DecisionSerializer(decision).data for decision in decisions]
+
+
+class ListedSerializer(serializers.Serializer[dict[str, object]]):
+    """One page of confirmations."""
+
+    confirmations = ConfirmationSerializer(many=True, read_only=True)
+    next_cursor = serializers.UUIDField(read_only=True, allow_null=True)
+
+
+def etag(confirmation: Confirmation) -> str:
+    """What changes with the confirmation, and with the one thing that happens to it by itself."""
+    return f'"{confirmation.event_count}-{confirmation.effective_status}"'

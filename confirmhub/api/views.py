@@ -1,30 +1,250 @@
-"""The API's resources. Each makes one call of the core and translates."""
+"""The API's resources. Each makes one call of the core and translates.
+
+Waiting and redeeming are in `hot`: thousands do so at once, and Django's threads are few.
+"""
 
 from __future__ import annotations
 
 import uuid
+from http import HTTPStatus
+from typing import Any, ClassVar
 
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.exceptions import MethodNotAllowed, ParseError, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from confirmhub.api import callers, limits, requests
 from confirmhub.api.auth import BearerAuthentication, HasScope, bearer_of
+from confirmhub.api.parsers import StrictJSONParser
 from confirmhub.api.renderers import AsciiJSONRenderer
-from confirmhub.api.serializers import ConfirmationSerializer
-from confirmhub.confirmations import queries
+from confirmhub.api.serializers import ConfirmationSerializer, ListedSerializer, etag
+from confirmhub.confirmations import ledger, proof, queries
+from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.errors import NotFound
+from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.receipts import Receipt
+from confirmhub.confirmations.states import Result
+from confirmhub.oauth.bearer import Bearer
+
+FOR_SERVICES = ("question", "facts", "fingerprint")
 
 
-class ConfirmationDetail(APIView):
+class Resource(APIView):
+    """What every resource is: read strictly, written in ASCII, for who holds the scope."""
+
+    authentication_classes = (BearerAuthentication,)
+    permission_classes = (HasScope,)
+    parser_classes = (StrictJSONParser,)
+    renderer_classes = (AsciiJSONRenderer,)
+    scopes: ClassVar[dict[str, str]] = {}
+
+    @property
+    def required_scope(self) -> str:
+        return self.scopes.get(str(self.request.method), "") if hasattr(self, "request") else ""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        # Before who calls is asked: no token makes a method that is not there.
+        if str(request.method).lower() not in self.http_method_names:
+            raise MethodNotAllowed(str(request.method))
+        super().initial(request, *args, **kwargs)
+
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        answer = super().finalize_response(request, response, *args, **kwargs)
+        answer.headers.setdefault("Cache-Control", "no-store")
+        return answer
+
+    def taken(self, kind: type[requests.Taken]) -> dict[str, Any]:
+        """The body, checked."""
+        given = kind(data=self.request.data)
+        given.is_valid(raise_exception=True)
+        return dict(given.validated_data)
+
+
+class Confirmations(Resource):
+    """The caller's confirmations."""
+
+    http_method_names = ("get", "head", "post")
+    scopes: ClassVar[dict[str, str]] = {
+        "GET": "confirm:read",
+        "HEAD": "confirm:read",
+        "POST": "confirm:request",
+    }
+
+    def get(self, request: Request) -> Response:
+        """List the newest first. A service sees all that it asked, a person's program its own for them."""
+        given = requests.Page(data=_query(request))
+        given.is_valid(raise_exception=True)
+        asked = given.validated_data
+        bearer = bearer_of(request)
+        found = queries.list_page(
+            client_id=bearer.principal.client_id,
+            subject=None if bearer.is_service else bearer.principal.subject,
+            status=asked.get("status"),
+            action=asked.get("action"),
+            before=asked.get("cursor"),
+            limit=asked["limit"] + 1,
+        )
+        page = found[: asked["limit"]]
+        more = page[-1].id if len(found) > len(page) else None
+        return Response(ListedSerializer({"confirmations": page, "next_cursor": more}).data)
+
+    def post(self, request: Request) -> Response:
+        """Ask for a confirmation, or get back the open one that was asked for before."""
+        bearer = bearer_of(request)
+        asked = self.taken(requests.Asked)
+        if not bearer.is_service and (told := [name for name in FOR_SERVICES if asked[name]]):
+            raise ValidationError({name: ["Only a service says this."] for name in told})
+        requester = callers.asking(bearer=bearer, on_behalf_of=asked["on_behalf_of"])
+        left = limits.spend(who=requester)
+        facts = tuple((fact["label"], fact["value"]) for fact in asked["facts"])
+        words = {"question": asked["question"]} if asked["question"] else {}
+        made = ledger.request(
+            requester=requester,
+            action=_action(bearer, asked),
+            summary=asked["summary"],
+            observation=Observation(facts=facts, fingerprint=asked["fingerprint"]),
+            idempotency_key=_idempotency_key(request),
+            **words,
+        )
+        found = queries.get_for_requester(confirmation_id=made.id, requester=requester)
+        path = f"{settings.PUBLIC_URL}/api/v1/confirmations/{made.id}"
+        status = HTTPStatus.CREATED if made.is_new else HTTPStatus.OK
+        headers = {"Location": path, "ETag": etag(found), **left}
+        return Response(ConfirmationSerializer(found).data, status=status, headers=headers)
+
+
+class ConfirmationDetail(Resource):
     """One confirmation, for the principal that asked for it."""
 
     http_method_names = ("get", "head")
-    authentication_classes = (BearerAuthentication,)
-    permission_classes = (HasScope,)
-    renderer_classes = (AsciiJSONRenderer,)
-    required_scope = "confirm:read"
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "HEAD": "confirm:read"}
+
+    def get(self, request: Request, confirmation_id: uuid.UUID) -> Response | HttpResponse:
+        """Read it. With If-None-Match, 304 as long as nothing has changed."""
+        found = _mine(bearer_of(request), confirmation_id)
+        tag = etag(found)
+        if tag in [one.strip() for one in request.headers.get("If-None-Match", "").split(",")]:
+            return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+        return Response(ConfirmationSerializer(found).data, headers={"ETag": tag})
+
+
+class Outcomes(Resource):
+    """What came of a redemption."""
+
+    http_method_names = ("post",)
+    scopes: ClassVar[dict[str, str]] = {"POST": "confirm:redeem"}
+
+    def post(self, request: Request, confirmation_id: uuid.UUID) -> Response:
+        """Report it, under the key of the redemption. The same result again changes nothing."""
+        bearer = bearer_of(request)
+        report = self.taken(requests.Report)
+        found = _mine(bearer, confirmation_id)
+        if found.redeemed_at is None or found.redemption_key != report["redemption_key"]:
+            raise NotFound
+        receipt = Receipt(
+            found.id, bytes(found.digest).hex(), report["redemption_key"], found.redeemed_at, replayed=True
+        )
+        ledger.report_outcome(receipt=receipt, result=Result(report["result"]), detail=report["detail"])
+        return Response(ConfirmationSerializer(_mine(bearer, confirmation_id)).data)
+
+
+class Cancellation(Resource):
+    """A question taken back."""
+
+    http_method_names = ("post",)
+    scopes: ClassVar[dict[str, str]] = {"POST": "confirm:request"}
+
+    def post(self, request: Request, confirmation_id: uuid.UUID) -> Response:
+        """Take back a question that nobody has decided on."""
+        bearer = bearer_of(request)
+        requester = callers.holding(bearer=bearer, confirmation_id=confirmation_id)
+        reason = self.taken(requests.Withdrawal)["reason"]
+        ledger.cancel(confirmation_id=confirmation_id, requester=requester, reason=reason)
+        return Response(ConfirmationSerializer(_mine(bearer, confirmation_id)).data)
+
+
+class SignedReceipt(Resource):
+    """The receipt of a spent confirmation, to keep and to verify offline."""
+
+    http_method_names = ("get", "head")
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "HEAD": "confirm:read"}
 
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response:
-        confirmation = queries.get_for_requester(
-            confirmation_id=confirmation_id, requester=bearer_of(request).principal
-        )
-        return Response(ConfirmationSerializer(confirmation).data, headers={"Cache-Control": "no-store"})
+        """Get it signed, as a JWS in compact form."""
+        found = _mine(bearer_of(request), confirmation_id)
+        return Response({"receipt": proof.sign(confirmation=found)})
+
+
+class ReceiptKeys(APIView):
+    """The public keys that receipts are verified with, for anybody."""
+
+    http_method_names = ("get", "head")
+    authentication_classes = ()
+    permission_classes = ()
+    renderer_classes = (AsciiJSONRenderer,)
+
+    def get(self, request: Request) -> Response:  # noqa: ARG002 - the framework's signature
+        """Get them as a JWK set."""
+        return Response(proof.keys(), headers={"Cache-Control": "public, max-age=3600"})
+
+
+class Nothing(APIView):
+    """Every other address of the API: programs get an answer that they can read there too."""
+
+    authentication_classes = ()
+    permission_classes = ()
+    renderer_classes = (AsciiJSONRenderer,)
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the framework's
+        """Refuse it before anything is read.
+
+        Raises:
+            NotFound: Always.
+        """
+        raise NotFound
+
+
+class Waiting(Resource):
+    """What waits for the person whose token it is. Read only: people decide in their browser."""
+
+    http_method_names = ("get", "head")
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:admin", "HEAD": "confirm:admin"}
+
+    def get(self, request: Request) -> Response:
+        """List it, what is due first at the top, a hundred at most."""
+        bearer = bearer_of(request)
+        person = queries.approver(subject="" if bearer.is_service else bearer.principal.subject)
+        found = list(queries.list_waiting_for(approver=person)[:100])
+        return Response(ListedSerializer({"confirmations": found, "next_cursor": None}).data)
+
+
+def _mine(bearer: Bearer, confirmation_id: uuid.UUID) -> Confirmation:
+    requester = callers.holding(bearer=bearer, confirmation_id=confirmation_id)
+    return queries.get_for_requester(confirmation_id=confirmation_id, requester=requester)
+
+
+def _action(bearer: Bearer, given: dict[str, Any]) -> Action:
+    return Action(audience=bearer.audience, name=given["action"], arguments=given["arguments"])
+
+
+def _query(request: Request) -> dict[str, str]:
+    query: dict[str, str] = {}
+    for name, values in request.query_params.lists():
+        if len(values) != 1:
+            raise ValidationError({name[:100]: ["Send this once."]})
+        query[name] = values[0]
+    return query
+
+
+def _idempotency_key(request: Request) -> str | None:
+    """The Idempotency-Key header: a string in quotes, as its draft says, or as most send it, without."""
+    given = request.headers.get("Idempotency-Key")
+    if given is None:
+        return None
+    key = given[1:-1] if len(given) > 1 and given[0] == given[-1] == '"' else given
+    if not key:
+        raise ParseError("The Idempotency-Key header is empty.")
+    return key

@@ -157,6 +157,7 @@ def request(
         _approve(confirmation.id)
         rows.log(confirmation.id, "allow", actor=f"policy {policy.name}")
     confirmation.refresh_from_db()
+    confirmation.is_new = True
     return confirmation
 
 
@@ -276,6 +277,7 @@ def _decide(
         if confirmation.requester_subject != str(approver.pk):
             acting = rules.acting_user(subject=confirmation.requester_subject)
             rows.tell(acting, "settled", confirmation)
+        rows.tell_asked(confirmation_id, but=approver)
         rows.wake(confirmation_id)
     return confirmation
 
@@ -309,6 +311,7 @@ def cancel(*, confirmation_id: uuid.UUID, requester: Principal | User, reason: s
         **({"reason": reason} if reason else {}),
     )
     rows.tell_service("settled", confirmation_id)
+    rows.tell_asked(confirmation_id)
     rows.wake(confirmation_id)
 
 

@@ -48,6 +48,8 @@ REFUSED_OFTEN = 3
 class Confirmation(models.Model):
     """One person's or quorum's consent, asked for one exact action."""
 
+    is_new = False  # whether the call of `ledger.request` that returned it has made it
+
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
 
     requester_client_id = models.CharField(max_length=255)
@@ -164,6 +166,8 @@ class Confirmation(models.Model):
             ),
             # queries.list_waiting_for, list_settled_for, list_recent_of
             models.Index(name="confirmation_of_subject", fields=["requester_subject", "-requested_at"]),
+            # queries.list_page
+            models.Index(name="confirmation_of_client", fields=["requester_client_id", "-id"]),
             # audit.seal
             models.Index(
                 name="confirmation_to_seal",

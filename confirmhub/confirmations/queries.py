@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, rows, rules
-from confirmhub.confirmations.models import Confirmation, Decision
+from confirmhub.confirmations.models import Confirmation, Decision, Halt
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import OPEN, Status, Verdict
 
@@ -121,12 +121,63 @@ def list_recent_of(*, requester: Principal, limit: int) -> list[Confirmation]:
 
 def last_approved_like(*, confirmation: Confirmation, among: int) -> Confirmation | None:
     """The newest approved one of the same action at the same place, of this requester's newest `among`."""
-    requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
-    newest = _of(requester).order_by("-requested_at", "id").values("id")[:among]
-    alike = Confirmation.objects.filter(
-        id__in=newest, action=confirmation.action, audience=confirmation.audience, redeem_by__isnull=False
-    )
-    return alike.exclude(id=confirmation.id).order_by("-requested_at", "id").first()
+    return _approved_before(
+        confirmation, among, action=confirmation.action, audience=confirmation.audience
+    ).first()
+
+
+def last_approved_same(*, confirmation: Confirmation, among: int) -> Confirmation | None:
+    """The newest approved one with the very same arguments, of this requester's newest `among`."""
+    return _timed(_approved_before(confirmation, among, digest=confirmation.digest)).first()
+
+
+def requester_of(*, confirmation_id: uuid.UUID, client_id: str) -> Principal:
+    """Whom this client asked for, in this confirmation.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+    """
+    theirs = Confirmation.objects.filter(id=confirmation_id, requester_client_id=client_id)
+    subject = theirs.values_list("requester_subject", flat=True).first()
+    if subject is None:
+        raise errors.NotFound
+    return Principal(client_id=client_id, subject=subject)
+
+
+def list_page(
+    *,
+    client_id: str,
+    subject: str | None,
+    status: str | None,
+    action: str | None,
+    before: uuid.UUID | None,
+    limit: int,
+) -> list[Confirmation]:
+    """What this client asked, for one subject or for all, the newest at the top; ids grow with time."""
+    theirs = Confirmation.objects.filter(requester_client_id=client_id)
+    if subject is not None:
+        theirs = theirs.filter(requester_subject=subject)
+    if action is not None:
+        theirs = theirs.filter(action=action)
+    if before is not None:
+        theirs = theirs.filter(id__lt=before)
+    if status == Status.EXPIRED:
+        theirs = theirs.filter(Q(status=Status.EXPIRED) | rows.OVERDUE)
+    elif status is not None:
+        theirs = theirs.filter(status=status).exclude(rows.OVERDUE)
+    return list(_timed(theirs).prefetch_related("decisions").order_by("-id")[:limit])
+
+
+def approver(*, subject: str) -> User:
+    """The person behind a subject, while active.
+
+    Raises:
+        NotFound: There is none.
+    """
+    found = rules.acting_user(subject=subject).first()
+    if found is None:
+        raise errors.NotFound
+    return found
 
 
 def list_open_of_client(*, client_id: str, subject: str | None = None) -> list[Confirmation]:
@@ -146,7 +197,12 @@ def count_approvals(*, confirmations: Iterable[Confirmation]) -> Counter[uuid.UU
 def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:
     """What was redeemed and never reported on: whether it happened, a person has to find out."""
     redeemed = Confirmation.objects.filter(status=Status.REDEEMED, redeemed_at__lt=Now() - older_than)
-    return _timed(redeemed).filter(outcome__isnull=True).order_by("redeemed_at")
+    return _timed(redeemed).filter(has_outcome=False).order_by("redeemed_at")
+
+
+def list_halts() -> list[Halt]:
+    """The stops of redemptions that are in force, the newest at the top."""
+    return list(Halt.objects.filter(lifted_at__isnull=True).select_related("set_by"))
 
 
 def list_for_operator() -> QuerySet[Confirmation]:
@@ -169,6 +225,13 @@ def _of(requester: Principal) -> QuerySet[Confirmation]:
     return Confirmation.objects.filter(
         requester_client_id=requester.client_id, requester_subject=requester.subject
     )
+
+
+def _approved_before(confirmation: Confirmation, among: int, **alike: object) -> QuerySet[Confirmation]:
+    requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
+    newest = _of(requester).order_by("-requested_at", "id").values("id")[:among]
+    approved = Confirmation.objects.filter(id__in=newest, redeem_by__isnull=False, **alike)
+    return approved.exclude(id=confirmation.id).order_by("-requested_at", "id")
 
 
 def _newest_settled(approver: User, limit: int, *columns: str) -> Iterable[tuple[Any, ...]]:

@@ -39,8 +39,25 @@ def sender(request: HttpRequest) -> str:
     return str(request.META.get("REMOTE_ADDR", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Where one who was counted stands."""
+
+    wait: int
+    """Seconds until they may try again; 0 means that this was within the limit."""
+
+    remaining: int
+    resets_in: int
+    """Seconds until the window ends."""
+
+
 def count(limit: Limit, *, who: str) -> int:
     """Count one more, and say how many seconds to wait: 0 means that it was within the limit."""
+    return spend(limit, who=who).wait
+
+
+def spend(limit: Limit, *, who: str) -> Spent:
+    """Count one more, and say where they stand."""
     key, ends = _window(limit, who)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -49,7 +66,8 @@ def count(limit: Limit, *, who: str) -> int:
             [key, datetime.fromtimestamp(ends, UTC)],
         )
         (counted,) = cursor.fetchone()
-    return _wait(ends) if counted > limit.count else 0
+    resets_in = _wait(ends)
+    return Spent(resets_in if counted > limit.count else 0, max(0, limit.count - counted), resets_in)
 
 
 def wait(limit: Limit, *, who: str) -> int:

@@ -42,6 +42,9 @@ def test_a_requester_reads_what_it_asked_for(agent: Principal, get: Get) -> None
         "audience": AUDIENCE,
         "action": "payments.transfer",
         "arguments": ARGUMENTS,
+        "facts": [],
+        "fingerprint": "",
+        "page": f"http://localhost:8000/confirm/{asked.id}",
         "digest": bytes(asked.digest).hex(),
         "view_digest": bytes(asked.view_digest).hex(),
         "requested_at": moment(asked.requested_at),
@@ -206,7 +209,7 @@ def test_a_token_without_the_scope_is_told_which(
 def test_a_view_that_names_no_scope_lets_nobody_in(
     agent: Principal, get: Get, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(ConfirmationDetail, "required_scope")
+    monkeypatch.setattr(ConfirmationDetail, "scopes", {})
 
     assert get(make_pending(agent).id).status_code == 403
 

@@ -530,6 +530,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="confirmation",
+            index=models.Index(fields=["requester_client_id", "-id"], name="confirmation_of_client"),
+        ),
+        migrations.AddIndex(
+            model_name="confirmation",
             index=models.Index(
                 condition=models.Q(
                     ("sealed_events__lt", models.F("event_count")),

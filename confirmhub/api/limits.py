@@ -1,0 +1,30 @@
+"""How often a caller may ask people something, and what the answer's headers say of that."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from rest_framework.exceptions import Throttled
+
+from confirmhub.confirmations.principals import Principal
+from confirmhub.oauth import throttle
+
+CREATE = throttle.Limit(what="api-create", count=120, within=timedelta(minutes=1))
+
+
+def spend(*, who: Principal) -> dict[str, str]:
+    """Count one more question, and return the headers that say what is left.
+
+    They are those of draft-ietf-httpapi-ratelimit-headers-10.
+
+    Raises:
+        Throttled: There were as many within a minute as may be.
+    """
+    spent = throttle.spend(CREATE, who=f"{who.client_id} {who.subject}")
+    if spent.wait:
+        raise Throttled(wait=spent.wait)
+    seconds = int(CREATE.within.total_seconds())
+    return {
+        "RateLimit-Policy": f'"create";q={CREATE.count};w={seconds}',
+        "RateLimit": f'"create";r={spent.remaining};t={spent.resets_in}',
+    }

@@ -1,0 +1,128 @@
+"""What the API takes. What it does not know it refuses: a misspelt field must not go unnoticed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from confirmhub.confirmations import ledger, screen
+from confirmhub.confirmations.states import Result, Status
+
+
+class Taken(serializers.Serializer[Any]):
+    """A body, or the query of an address, of which every field is known."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if unknown := sorted(set(data) - set(self.fields)):
+            known = ", ".join(sorted(self.fields)) or "none"
+            raise serializers.ValidationError(
+                {name[:100]: [f"There is no such field. There are: {known}."] for name in unknown[:10]}
+            )
+        return super().to_internal_value(data)
+
+
+class Text(serializers.CharField):
+    """A text as it came: neither trimmed nor made of another type."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(trim_whitespace=False, **options)
+
+    def to_internal_value(self, data: Any) -> str:
+        if not isinstance(data, str):
+            raise serializers.ValidationError("This must be a string.")
+        return super().to_internal_value(data)
+
+
+class Object(serializers.DictField):
+    """A JSON object of any content; the action holds it to its own rules."""
+
+
+class Fact(Taken):
+    """What the service observed of the target: a label of its own, and a value."""
+
+    label = Text(max_length=100)  # type: ignore[assignment] # the framework takes declared fields off the class
+    value = Text(max_length=screen.MAX_SHOWN, allow_blank=True)
+
+
+class Asked(Taken):
+    """A confirmation to ask for."""
+
+    action = Text(max_length=100, help_text="What will be done, such as payments.transfer.")
+    arguments = Object(help_text="Every value that decides what will be done. People read exactly these.")
+    summary = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=screen.MAX_SUMMARY,
+        help_text="Why, in the caller's words; shown as such.",
+    )
+    on_behalf_of = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=150,
+        help_text="For services: the user name of the person it is asked for. Without it, the policy's "
+        "approver group decides.",
+    )
+    question = Text(
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=200,
+        help_text="For services: what people are asked, such as Pay from the shared account?",
+    )
+    facts: serializers.ListSerializer[Any] = serializers.ListSerializer(
+        child=Fact(),
+        required=False,
+        default=list,
+        max_length=32,
+        help_text="For services: what it observed.",
+    )
+    fingerprint = Text(
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=128,
+        help_text="For services: stands for the target's state; read it again before acting.",
+    )
+
+
+class About(Taken):
+    """The action that is about to be taken, and the caller's key for this attempt."""
+
+    action = Text(max_length=100)
+    arguments = Object()
+    redemption_key = Text(
+        max_length=200,
+        help_text="Your own random key. The same key gets the same receipt again, marked replayed.",
+    )
+
+
+class Report(Taken):
+    """What came of an execution."""
+
+    redemption_key = Text(max_length=200, help_text="The key that it was redeemed with.")
+    result = serializers.ChoiceField(choices=list(Result))
+    detail = Text(required=False, allow_blank=True, default="", max_length=ledger.MAX_DETAIL)
+
+
+class Withdrawal(Taken):
+    """A question taken back."""
+
+    reason = Text(required=False, allow_blank=True, default="", max_length=ledger.MAX_REASON)
+
+
+class Page(Taken):
+    """Which confirmations to list."""
+
+    status = serializers.ChoiceField(choices=list(Status), required=False, help_text="Only those.")
+    action = Text(max_length=100, required=False, help_text="Only those of exactly this name.")
+    cursor = serializers.UUIDField(required=False, help_text="What next_cursor of the page before said.")
+    limit = serializers.IntegerField(min_value=1, max_value=100, default=20)
+
+
+class Patience(Taken):
+    """How long to wait."""
+
+    timeout = serializers.IntegerField(min_value=0, max_value=55, default=30, help_text="Seconds.")
