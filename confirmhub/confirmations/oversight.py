@@ -41,6 +41,7 @@ def deny(*, confirmation_id: uuid.UUID, operator: User, reason: str) -> None:
     confirmation = row.get()
     rows.tell(rules.acting_user(subject=confirmation.requester_subject), "settled", confirmation)
     rows.tell_service("settled", confirmation_id)
+    rows.tell_asked(confirmation_id, but=operator)
     rows.wake(confirmation_id)
 
 

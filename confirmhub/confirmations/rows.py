@@ -95,6 +95,17 @@ SELECT id, event_count, 'refused', %(actor)s, statement_timestamp(), %(detail)s,
 """
 
 
+# Those who were told to decide hear that they need not any more.
+_TELL_ASKED = """
+INSERT INTO confirmations_notice (confirmation_id, kind, recipient_id, attempts)
+SELECT DISTINCT confirmation_id, 'settled', recipient_id, 0 FROM confirmations_notice
+WHERE confirmation_id = %s AND kind IN ('asked', 'reminder', 'escalated') AND recipient_id <> %s
+    AND (sent_at IS NOT NULL OR lease_until > clock_timestamp())
+    AND given_up_at IS NULL AND withdrawn_at IS NULL
+ON CONFLICT DO NOTHING
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Redemption:
     """One redemption to be made."""
@@ -222,6 +233,7 @@ def expire(ids: list[uuid.UUID]) -> int:
         log(confirmation_id, "expired", actor="clock")
         tell_service("settled" if was_pending else "lapsed", confirmation_id)
         if was_pending:
+            tell_asked(confirmation_id)
             wake(confirmation_id)
     return expired
 
@@ -231,6 +243,11 @@ def tell(people: Iterable[User], kind: str, confirmation: Confirmation) -> None:
     Notice.objects.bulk_create(
         Notice(confirmation=confirmation, kind=kind, recipient=person) for person in people
     )
+
+
+def tell_asked(confirmation_id: uuid.UUID, *, but: User | None = None) -> None:
+    """Write a notice that it is settled for each who was told to decide, but for who settled it."""
+    execute(_TELL_ASKED, [confirmation_id, but.pk if but else 0])
 
 
 def tell_service(kind: str, confirmation_id: uuid.UUID) -> None:

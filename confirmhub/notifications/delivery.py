@@ -63,6 +63,7 @@ class _Batch:
     destinations: Mapping[int, Destination]
     mail: Email
     post: Post
+    names: messages.Names
 
 
 def deliver(*, notice_ids: Sequence[int], post: Post = outward.post) -> None:
@@ -75,7 +76,7 @@ def deliver(*, notice_ids: Sequence[int], post: Post = outward.post) -> None:
     leased = outbox.find_leased(notice_ids=notice_ids)
     known, destinations = people.find(notices=leased)
     with Email() as mail:
-        batch = _Batch(known, destinations, mail, post)
+        batch = _Batch(known, destinations, mail, post, messages.Names())
         for notice in leased:
             if time.monotonic() > ends:
                 outbox.postpone(notice_id=notice.id, until=timezone.now())
@@ -149,7 +150,9 @@ def _send(notice: LeasedNotice, destination: Destination | None, batch: _Batch) 
     )
     if until is not None:
         raise _Quiet(until)
-    message = messages.compose(notice=notice, confirmation=confirmation, recipient=recipient)
+    message = messages.compose(
+        notice=notice, confirmation=confirmation, recipient=recipient, names=batch.names
+    )
     send_message(
         message=message, recipient=recipient, destination=destination, mail=batch.mail, post=batch.post
     )

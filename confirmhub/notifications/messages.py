@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from functools import cache
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -27,8 +28,8 @@ LIMIT = 100  # characters of one shown value
 
 ASKING = {
     Kind.ASKED: "A confirmation waits for your decision",
-    Kind.REMINDER: "A confirmation still waits, and its time runs out",
-    Kind.ESCALATED: "A confirmation that others left undecided waits for you",
+    Kind.REMINDER: "Time runs out: a confirmation waits",
+    Kind.ESCALATED: "A confirmation was passed on to you",
 }
 SETTLED = {
     "approved": "A confirmation was given",
@@ -99,13 +100,33 @@ class Message:
         }
 
 
-def compose(*, notice: LeasedNotice, confirmation: Confirmation, recipient: User) -> Message:
+class Names:
+    """What clients and people are called, each asked for once. For the messages of one moment."""
+
+    def __init__(self) -> None:
+        self.client = cache(self._client)
+        self.person = cache(self._person)
+
+    def _client(self, client_id: str) -> str:
+        client = clients.describe(client_id=client_id)
+        # The host alone: what a client calls itself is its own claim, and belongs where the page says so.
+        return display.short(client.host, LIMIT) + ("" if client.verified else " (not verified)")
+
+    def _person(self, subject: str) -> str:
+        key = int(subject) if subject.isdigit() and len(subject) < 10 else 0
+        name = User.objects.filter(pk=key).values_list("username", flat=True).first() if key else None
+        return display.short(name or subject, LIMIT)
+
+
+def compose(
+    *, notice: LeasedNotice, confirmation: Confirmation, recipient: User, names: Names | None = None
+) -> Message:
     """Write the message of a notice."""
     kind = Kind(notice.kind)
     asked = kind in ASKING
     heading = ASKING[kind] if asked else SETTLED[confirmation.effective_status]
     link = f"{settings.PUBLIC_URL}/confirm/{confirmation.id}"
-    facts = _facts(confirmation, asked=asked)
+    facts = _facts(confirmation, names or Names(), asked=asked)
     return Message(
         id=f"<{confirmation.id}.{notice.id}@{_host()}>",
         webhook_id=f"notice_{confirmation.id.hex}_{notice.id}",
@@ -149,24 +170,16 @@ def compose_trial(*, number: int, recipient: User) -> Message:
     )
 
 
-def _facts(confirmation: Confirmation, *, asked: bool) -> tuple[tuple[str, str], ...]:
-    client = clients.describe(client_id=confirmation.requester_client_id)
-    # The host alone: what a client calls itself is its own claim, and belongs where the page says so.
-    host = display.short(client.host, LIMIT) + ("" if client.verified else " (not verified)")
+def _facts(confirmation: Confirmation, names: Names, *, asked: bool) -> tuple[tuple[str, str], ...]:
     settled_at = confirmation.settled_at or confirmation.decide_by
     return (
-        ("Who asks", host),
-        ("On behalf of", _name_of(confirmation.requester_subject)),
+        ("Who asks", names.client(confirmation.requester_client_id)),
+        ("On behalf of", names.person(confirmation.requester_subject)),
         ("Action", display.short(confirmation.action, LIMIT)),
         ("Asked at", _time(confirmation.requested_at)),
         ("Decide by", _time(confirmation.decide_by)) if asked else ("Settled at", _time(settled_at)),
         ("Check value", check_value(confirmation.view_digest)),
     )
-
-
-def _name_of(subject: str) -> str:
-    user = User.objects.filter(pk=subject).first() if subject.isdigit() and len(subject) < 10 else None
-    return display.short(user.get_username() if user else subject, LIMIT)
 
 
 def _since(kind: Kind, confirmation: Confirmation) -> dt.datetime:

@@ -14,9 +14,12 @@ import pytest
 from django.contrib.auth.models import User
 
 from confirmhub.confirmations.principals import Principal
+from confirmhub.notifications import delivery
 from tests.factories import make_user
+from tests.notifications.receiver import Receiver, receiving
 from tests.notifications.smtp import Sink
 from tests.notifications.support import Start, database_url
+from tests.oauth.sites import authority
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +43,38 @@ def sink(running_sink: Sink) -> Sink:
     return running_sink
 
 
+@pytest.fixture(scope="session")
+def running_receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Receiver]:
+    with receiving(*authority(tmp_path_factory.mktemp("ca"))) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def receiver(running_receiver: Receiver) -> Receiver:
+    """A web server with TLS, empty and friendly."""
+    return emptied(running_receiver)
+
+
+@pytest.fixture(scope="session")
+def running_plain_receiver() -> Iterator[Receiver]:
+    with receiving(None, None) as receiver:
+        yield receiver
+
+
+@pytest.fixture
+def plain_receiver(running_plain_receiver: Receiver) -> Receiver:
+    """A web server without TLS, empty and friendly."""
+    return emptied(running_plain_receiver)
+
+
+def emptied(receiver: Receiver) -> Receiver:
+    delivery.breaker.clear()
+    receiver.answers.clear()
+    while not receiver.received.empty():
+        receiver.received.get_nowait()
+    return receiver
+
+
 @pytest.fixture(scope="module")
 def start(
     django_db_setup: None, running_sink: Sink, tmp_path_factory: pytest.TempPathFactory
@@ -50,6 +85,7 @@ def start(
         "DATABASE_URL": database_url(),
         "EMAIL_HOST": "127.0.0.1",
         "EMAIL_PORT": str(running_sink.port),
+        "WEBHOOKS_TO_LOOPBACK": "true",
     }
     environment.pop("EMAIL_FILE_PATH", None)
     running: list[subprocess.Popen[bytes]] = []

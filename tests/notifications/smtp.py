@@ -29,6 +29,9 @@ class Sink(socketserver.ThreadingTCPServer):
     def port(self) -> int:
         return int(self.server_address[1])
 
+    def took(self, message_id: str) -> None:
+        """Called for each mail that came in."""
+
     def next(self, *, within: float = SOON) -> EmailMessage:
         """The next mail. Raises queue.Empty when none comes in time (seconds)."""
         return self.received.get(timeout=within)
@@ -61,6 +64,7 @@ class _Session(socketserver.StreamRequestHandler):
         raw = b"".join(line.removeprefix(b".") if line.startswith(b"..") else line for line in lines)
         message = email.message_from_bytes(raw, policy=email.policy.default)
         assert isinstance(message, EmailMessage)
+        self.server.took(message["Message-ID"])
         self.server.received.put(message)
         self.server.open.wait()
         self._answer("250 OK")

@@ -19,11 +19,13 @@ from tests.notifications.smtp import SOON
 
 type Start = Callable[[str], subprocess.Popen[bytes]]
 
-DELETE = Action(
-    audience="http://localhost:8000/mcp",
-    name="delete_file",
-    arguments={"path": "/srv/demo/secret-plan.txt"},
-)
+
+def delete(path: str) -> Action:
+    """The deletion of a file."""
+    return Action(audience="http://localhost:8000/mcp", name="delete_file", arguments={"path": path})
+
+
+DELETE = delete("/srv/demo/secret-plan.txt")
 
 
 @contextmanager
