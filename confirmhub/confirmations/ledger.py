@@ -157,6 +157,7 @@ def request(
         _approve(confirmation.id)
         rows.log(confirmation.id, "allow", actor=f"policy {policy.name}")
     confirmation.refresh_from_db()
+    confirmation.is_new = True
     return confirmation
 
 
