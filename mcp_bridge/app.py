@@ -3,6 +3,15 @@
 The order matters. Host and Origin come first, since a page in a browser that was led to a loopback
 address (DNS rebinding) must learn nothing, not even whether a token is needed. The scope of a call is
 judged by the body that will run, never by a header that a client can set as it likes.
+
+The answer to a POST is one JSON document, not a stream. A round is held for at most 20 seconds (45 where a
+tool is asked to wait), which is under the 60 seconds after which hosts and proxies are known to give up, so
+there is nothing to keep alive. It costs this: no progress is told while a person is waited for, one call
+cannot wait for minutes, and `notifications/cancelled` reaches nothing. A host cancels by closing its request;
+the wait ends then and the confirmation is left as it is, for the next call to pick up. A stream would bring
+progress, for a task and an open response more for each waiting host, an `Accept` that plain HTTP clients do
+not send, and proxies that must not buffer. What redeems does not rest on the choice: it is one call in a
+thread, which a client that leaves cannot split.
 """
 
 from __future__ import annotations
@@ -37,11 +46,6 @@ logger = logging.getLogger(__name__)
 PATH = "/mcp"
 SHOWN = 100  # characters of an offending value in an answer
 
-# The answer to a POST is one JSON document, not a stream. A round is held for at most 20 seconds (45
-# where a tool is asked to wait), which is under the idle limit of common proxies, so there is nothing
-# to keep alive; progress would be all that a stream could add, and a stream costs each waiting host a
-# task and an open response. In this mode the SDK also lets a call run to its end when its client has
-# gone. What redeems does not rest on that: it is one call in a thread, which nothing can split.
 JSON_RESPONSE = True
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx2
 import uvicorn
 from django.db import connection as database_connection
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -21,6 +21,7 @@ from django.test import override_settings
 from starlette.types import ASGIApp
 
 from confirmhub.oauth import defaults as oauth
+from confirmhub.ops import web
 
 BALANCER = "localhost:1"  # what several replicas are called together; their own ports do not matter
 
@@ -42,7 +43,8 @@ def served(*, within: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterato
         ):
             from confirmhub.asgi import create
 
-            server = uvicorn.Server(uvicorn.Config(within(create()), log_config=None, lifespan="on"))
+            with override_settings(LOGGING=None):  # pytest listens to the loggers as they are
+                server = uvicorn.Server(web.config(within(create())))
             ready = threading.Event()
             thread = threading.Thread(target=_run, args=(server, listener, ready))
             made: list[BaseDatabaseWrapper] = []
@@ -89,11 +91,22 @@ def replica(*, keys: list[str], root: Path, tools: str = "mcp_bridge.tools.files
         "FILE_ROOTS": str(root),
         "GUARDED_TOOLS": tools,
     }
-    command = [sys.executable, "-m", "uvicorn", "confirmhub.asgi:application", "--port", "0"]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        try:
-            found = (re.search(r"running on (http://[\d.:]+)", line) for line in process.stderr)
-            yield next(match[1] for match in found if match)
-        finally:
-            process.kill()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        command = [sys.executable, "-m", "confirmhub.ops.web", str(listener.fileno())]
+        with subprocess.Popen(command, env=environment, pass_fds=[listener.fileno()]) as process:
+            listener.close()  # or calls would wait in its queue for a process that has died
+            try:
+                yield _answering(address, process)
+            finally:
+                process.kill()
+
+
+def _answering(address: str, process: subprocess.Popen[bytes]) -> str:
+    """The address, once it is served."""
+    while process.poll() is None:
+        # The socket takes connections before the process serves it: this waits for its first answer.
+        with contextlib.suppress(httpx2.TransportError):
+            httpx2.get(f"{address}/healthz", timeout=60)
+            return address
+    raise AssertionError(f"the replica did not start: {process.returncode}")
