@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import json
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Rule
-from confirmhub.confirmations.states import Mode, Status, Verdict
+from confirmhub.confirmations.states import Assurance, Mode, Status, Verdict
 from tests.bridge.hosts import decide_at, in_database, make_token
 from tests.factories import kinds_of_events, principal_for
 from tests.hosts.bridge.fixtures import lamps
@@ -23,7 +25,7 @@ from tests.hosts.bridge.hosts import Answer, Host, Json, Node, python_host
 # protocol, in which a server without sessions cannot know what it declared. Then what the host hears at
 # last. To decline is to say no to the host itself. Where the host asks the person nothing there is nothing
 # to decline, and its agent takes the question back: `cancelled`.
-TABLE = """\
+ON_THE_PAGE = """\
 host         declares | approve       deny          ignore        decline
 python auto  url      | page done     page denied   page expired  page declined
 python auto  form     | link done     link denied   link expired  link cancelled
@@ -33,6 +35,27 @@ python old   form     | link done     link denied   link expired  link cancelled
 python old   none     | link done     link denied   link expired  link cancelled
 v2 auto      url      | page done     page denied   page expired  page declined
 v2 auto      form     | link done     link denied   link expired  link cancelled
+v2 auto      none     | link done     link denied   link expired  link cancelled
+v2 old       url      | link done     link denied   link expired  link cancelled
+v2 old       form     | link done     link denied   link expired  link cancelled
+v2 old       none     | link done     link denied   link expired  link cancelled
+v1           url      | link done     link denied   link expired  link cancelled
+v1           form     | link done     link denied   link expired  link cancelled
+v1           none     | link done     link denied   link expired  link cancelled
+"""
+
+# The same where the policy takes a host's word: `form` is a form of the host's, in which the person chooses.
+# Whoever ignores it says yes when time is up, which is too late.
+BY_THE_HOST = """\
+host         declares | approve       deny          ignore        decline
+python auto  url      | page done     page denied   page expired  page declined
+python auto  form     | form done     form declined form expired  form declined
+python auto  none     | link done     link denied   link expired  link cancelled
+python old   url      | link done     link denied   link expired  link cancelled
+python old   form     | link done     link denied   link expired  link cancelled
+python old   none     | link done     link denied   link expired  link cancelled
+v2 auto      url      | page done     page denied   page expired  page declined
+v2 auto      form     | form done     form declined form expired  form declined
 v2 auto      none     | link done     link denied   link expired  link cancelled
 v2 old       url      | link done     link denied   link expired  link cancelled
 v2 old       form     | link done     link denied   link expired  link cancelled
@@ -54,11 +77,10 @@ HEARD = {
     "was cancelled": "cancelled",
 }
 LEFT = {
-    "done": Status.REDEEMED,
-    "denied": Status.DENIED,
-    "expired": Status.EXPIRED,
-    "declined": Status.CANCELLED,
-    "cancelled": Status.CANCELLED,
+    "approve": Status.REDEEMED,
+    "deny": Status.DENIED,
+    "ignore": Status.EXPIRED,
+    "decline": Status.CANCELLED,
 }
 
 PATIENT = "https://agent.example/client.json"
@@ -82,20 +104,37 @@ CELLS = [Cell(host, kind, decision) for host in HOSTS for kind in DECLARED for d
 class Person:
     """Who sits at one host, with one decision in mind."""
 
-    def __init__(self, decision: str) -> None:
-        self.decision = decision
+    def __init__(self, cell: Cell) -> None:
+        self.lamp, self.decision = cell.lamp, cell.decision
         self.asked: list[str] = []
 
     async def answer(self, params: Json) -> Json:
-        """What the host is told that the server asked."""
+        """What they say to what their host was asked to show them."""
         self.asked.append("page" if params["mode"] == "url" else "form")
-        await self.look_at(params["url"])
-        return {"action": "decline" if self.decision == "decline" else "accept"}
+        if self.decision == "decline":
+            return {"action": "decline"}
+        if params["mode"] == "url":
+            await self.look_at(params["url"])
+            return {"action": "accept"}
+        assert f'lamp: "{self.lamp}"' in params["message"]
+        [field] = params["requestedSchema"]["properties"]
+        if self.decision == "ignore":
+            await in_database(wait_until_too_late, self.lamp)
+        return {"action": "accept", "content": {field: "deny" if self.decision == "deny" else "allow"}}
 
     async def look_at(self, page: str) -> None:
         verdict = {"approve": Verdict.APPROVE, "deny": Verdict.DENY}.get(self.decision)
         if verdict:
             await in_database(decide_at, page, verdict)
+
+
+def wait_until_too_late(lamp: str) -> None:
+    """Wait until the question about a lamp has expired, by the clock that says so."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_sleep_until(decide_by) FROM confirmations_confirmation WHERE arguments = %s",
+            [json.dumps({"lamp": lamp}, separators=(",", ":"))],
+        )
 
 
 async def walk(host: Host, cell: Cell, person: Person) -> str:
@@ -126,7 +165,7 @@ async def outcomes(url: str, tokens: dict[str, str], cells: Iterable[Cell]) -> d
 
     async def one(cell: Cell, node: Node) -> str:
         sdk, _, mode = cell.host.partition(" ")
-        person = Person(cell.decision)
+        person = Person(cell)
         how: dict[str, Any] = {
             "mode": "auto" if mode == "auto" else "legacy",
             "elicitation": DECLARED[cell.declares],
@@ -155,28 +194,44 @@ def table(found: dict[Cell, str]) -> str:
     return "".join(lines)
 
 
-@pytest.fixture
-def tokens(url: str, alice: User) -> dict[str, str]:
-    Rule.objects.create(
-        name="hasty", rank=1, client_id=HASTY, mode=Mode.CONFIRM, decide_within=dt.timedelta(seconds=3)
-    )
-    return {client: make_token(alice, resource=f"{url}/mcp", client_id=client) for client in (PATIENT, HASTY)}
-
-
+@pytest.mark.parametrize(
+    ("assurance", "expected"),
+    [
+        pytest.param(Assurance.PAGE, ON_THE_PAGE, id="page"),
+        pytest.param(Assurance.HOST, BY_THE_HOST, id="host"),
+    ],
+)
 def test_every_host_gets_its_confirmation_and_its_result(
-    url: str, tokens: dict[str, str], alice: User
+    url: str, alice: User, assurance: Assurance, expected: str
 ) -> None:
     lamps.lit.clear()
+    for rank, (client, within) in enumerate({HASTY: 3, PATIENT: 600}.items()):
+        Rule.objects.create(
+            name=client,
+            rank=rank,
+            client_id=client,
+            mode=Mode.CONFIRM,
+            decide_within=dt.timedelta(seconds=within),
+            assurance=assurance,
+        )
+    tokens = {
+        client: make_token(alice, resource=f"{url}/mcp", client_id=client) for client in (PATIENT, HASTY)
+    }
 
     found = asyncio.run(outcomes(url, tokens, CELLS))
 
-    assert table(found) == TABLE
+    assert table(found) == expected
     assert lamps.lit == {cell.lamp: 1 for cell in CELLS if cell.decision == "approve"}
     rows = asked_for(alice)
     left = {cell: rows[cell.lamp].effective_status for cell in CELLS}
-    assert left == {cell: LEFT[said.split()[-1]] for cell, said in found.items()}
-    done = ["requested", "approve", "redeemed", "succeeded"]
-    assert all(kinds_of_events(rows[lamp]) == done for lamp in lamps.lit)
+    assert left == {cell: LEFT[cell.decision] for cell in CELLS}
+    for cell in CELLS:
+        row = rows[cell.lamp]
+        given = Assurance.HOST if found[cell].startswith("form") else Assurance.PAGE
+        assert all(decision.assurance == given for decision in row.decisions.all())
+        assert row.decisions.count() == (cell.decision in ("approve", "deny"))
+        if cell.decision == "approve":
+            assert kinds_of_events(row) == ["requested", "approve", "redeemed", "succeeded"]
 
 
 def asked_for(person: User) -> dict[str, Confirmation]:
