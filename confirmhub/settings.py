@@ -54,6 +54,7 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "axes.middleware.AxesMiddleware",
+    "confirmhub.pages.middleware.worded_refusals",
 ]
 ROOT_URLCONF = "confirmhub.urls"
 WSGI_APPLICATION = None

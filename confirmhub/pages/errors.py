@@ -37,6 +37,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     return render(request, "404.html", status=HTTPStatus.NOT_FOUND)
 
 
+def not_allowed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
+    """Put words to a 405, which Django answers without any: the address is for a form, and somebody came."""
+    match = request.resolver_match
+    context = {"confirmation_id": match.kwargs.get("confirmation_id") if match else None}
+    page = render(request, "405.html", context, status=HTTPStatus.METHOD_NOT_ALLOWED)
+    page.headers["Allow"] = response.headers["Allow"]  # RFC 9110 section 15.5.6
+    return page
+
+
 def busy() -> HttpResponse:
     """Answer 503, with the seconds after which it is worth trying again. Needs no database."""
     page = loader.render_to_string("503.html")

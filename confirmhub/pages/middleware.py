@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from http import HTTPStatus
 from itertools import chain
 
 from django.core.exceptions import BadRequest, RequestDataTooBig
 from django.http import HttpRequest, HttpResponse, QueryDict
+
+from confirmhub.pages.errors import not_allowed
 
 
 def private_pages(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
@@ -18,6 +21,17 @@ def private_pages(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[Ht
         response.headers["Cache-Control"] = "no-store"
         response.headers["X-Robots-Tag"] = "noindex, nofollow"
         return response
+
+    return middleware
+
+
+def worded_refusals(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Give a browser a page of ours where a view has refused its method and said no more."""
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        response = answer(request)
+        empty = response.status_code == HTTPStatus.METHOD_NOT_ALLOWED and not response.content
+        return not_allowed(request, response) if empty and request.accepts("text/html") else response
 
     return middleware
 

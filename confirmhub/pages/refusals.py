@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from confirmhub.confirmations import errors
-from confirmhub.pages import words
+from confirmhub.pages import values, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,11 @@ class Refusal:
 
 
 _GONE = Refusal(HTTPStatus.NOT_FOUND, "There is nothing here for you", "")
+_ANSWERED_BEFORE = Refusal(
+    HTTPStatus.CONFLICT,
+    "You have answered before",
+    "Your first answer stands; others have yet to give theirs.",
+)
 
 REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
     # These two have no page of their own: they read as a page that never was (404.html).
@@ -91,21 +96,53 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
         "That action cannot be asked for",
         "It could not be shown whole and unmistakably.",
     ),
+    errors.NotRedeemed: Refusal(
+        HTTPStatus.CONFLICT, "The yes was not spent", "So there is no receipt of its spending."
+    ),
+    errors.PageNeeded: Refusal(
+        HTTPStatus.CONFLICT,
+        "This is decided on its page",
+        "The rule for this action takes no answer from a program. Open the page and decide there.",
+    ),
+    errors.NotPermitted: Refusal(
+        HTTPStatus.FORBIDDEN,
+        "You are not allowed to do that",
+        "Your account lacks the permission. Ask the person who runs this confirmhub.",
+    ),
+    errors.Halted: Refusal(
+        HTTPStatus.CONFLICT,
+        "Redemptions are stopped",
+        "The yes was not spent. It can be while it lasts, once an operator lets redemptions go on.",
+    ),
     errors.AlreadyReported: Refusal(
         HTTPStatus.CONFLICT, "The result was reported before", "A result is recorded once."
     ),
 }
 
 
+# What these refuse is settled, so its page is a receipt.
+_SETTLED = (
+    errors.AlreadyDecided,
+    errors.AlreadyRedeemed,
+    errors.Cancelled,
+    errors.Denied,
+    errors.Revoked,
+)
+
+
 def refuse(
-    request: HttpRequest, exc: errors.ConfirmationError, *, confirmation_id: UUID | None
+    request: HttpRequest,
+    exc: errors.ConfirmationError,
+    *,
+    confirmation_id: UUID | None,
+    still_waiting: bool = False,
 ) -> HttpResponse:
-    """Answer with the page of this refusal.
+    """Answer with the page of this refusal. `still_waiting` says that others have yet to decide.
 
     Raises:
         Http404: For what reads as a page that never was.
     """
-    refusal = REFUSALS[type(exc)]
+    refusal = _ANSWERED_BEFORE if still_waiting else REFUSALS[type(exc)]
     if refusal is _GONE:
         raise Http404
     spent = words.moment(exc.redeemed_at) if isinstance(exc, errors.AlreadyRedeemed) else None
@@ -113,6 +150,8 @@ def refuse(
         "refusal": refusal,
         "spent": spent,
         "confirmation_id": confirmation_id,
+        "settled": isinstance(exc, _SETTLED) and not still_waiting,
+        "halted": values.value(exc.reason) if isinstance(exc, errors.Halted) else None,
         "sign_in_again": isinstance(exc, errors.SignInTooOld) and confirmation_id is not None,
     }
     response = render(request, "pages/refused.html", context, status=refusal.status)

@@ -20,8 +20,8 @@ from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.errors import ConfirmationError
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result
+from confirmhub.pages.askers import TRY_CLIENT
 from confirmhub.pages.refusals import refuse
-from confirmhub.pages.screens import TRY_CLIENT
 from confirmhub.pages.views import person
 
 ACTION = "try_it"

@@ -18,6 +18,8 @@ from confirmhub.confirmations.actions import Json
 _DEEPEST_INDENT = 4
 _NOTES_BY_LINE = 8
 _BRIEF = 200  # characters of a former value
+_GIST = 80  # characters of a key or a value in a row of a list
+_GIST_ITEMS = 3  # arguments in a row of a list
 _SHORT = 100  # characters of a text that is worth keeping prepared
 _EMPTY = display.text("")
 
@@ -77,6 +79,14 @@ class Gone:
     was: Value
 
 
+@dataclass(frozen=True, slots=True)
+class Gist:
+    """The first arguments on one line, long ones cut visibly, and how many more there are."""
+
+    items: tuple[tuple[Value, Value], ...]
+    more: int
+
+
 def value(raw: str) -> Value:
     """Prepare one untrusted text."""
     return _prepare_short(raw) if len(raw) <= _SHORT else _prepare(raw)
@@ -100,10 +110,16 @@ def compared(
         if key is None or (key in then and _same(then[key], now[key])):
             marked.append(row)
         elif key in then:
-            marked.append(replace(row, news="changed", was=_brief(then[key])))
+            marked.append(replace(row, news="changed", was=_brief(then[key], _BRIEF)))
         else:
             marked.append(replace(row, news="new"))
-    return marked, [Gone(value(key), _brief(item)) for key, item in before if key not in now]
+    return marked, [Gone(value(key), _brief(item, _BRIEF)) for key, item in before if key not in now]
+
+
+def gist(items: list[tuple[str, Json]]) -> Gist:
+    """What a row of a list shows of arguments."""
+    first = tuple((_brief(key, _GIST), _brief(item, _GIST)) for key, item in items[:_GIST_ITEMS])
+    return Gist(first, max(0, len(items) - _GIST_ITEMS))
 
 
 def texts(items: list[tuple[str, Json]]) -> list[str]:
@@ -120,12 +136,6 @@ def texts(items: list[tuple[str, Json]]) -> list[str]:
             case leaf:
                 found.append(_describe(leaf)[1] or "")
     return found
-
-
-def digest_head(digest: bytes | memoryview | None) -> str:
-    """The first 8 hex digits in two groups, for people to compare; empty where there is no digest."""
-    head = bytes(digest or b"").hex()[:8]
-    return f"{head[:4]} {head[4:]}" if head else ""
 
 
 def _prepare(raw: str) -> Value:
@@ -159,12 +169,12 @@ def _same(one: Json, other: Json) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def _brief(item: Json) -> Value:
-    """A former value on one line, cut visibly where it is long: what counts is the new one, shown whole."""
+def _brief(item: Json, limit: int) -> Value:
+    """A text on one line, cut visibly where it is long: the new one stands whole on the page."""
     raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-    if "\n" not in raw and len(display.text(raw)) <= _BRIEF:
+    if "\n" not in raw and len(display.text(raw)) <= limit:
         return value(raw)
-    return Value((Piece((display.Part(display.short(raw, _BRIEF)),), alone=True),), (), (), "", "")
+    return Value((Piece((display.Part(display.short(raw, limit)),), alone=True),), (), (), "", "")
 
 
 def _walk(items: list[tuple[str, Json]]) -> Iterator[Row]:

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.templatetags.static import static
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -30,7 +31,7 @@ from confirmhub.confirmations.errors import (
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status, Verdict
-from confirmhub.pages import screens, values
+from confirmhub.pages import lists, screens, values
 from confirmhub.pages.errors import busy
 from confirmhub.pages.forms import DecisionForm, DenialsForm, ReasonForm, SearchForm
 from confirmhub.pages.refusals import refuse
@@ -49,10 +50,10 @@ def inbox(request: HttpRequest) -> HttpResponse:
     """The first page: what waits for the person signed in, the most urgent first."""
     viewer = person(request)
     waiting = list(queries.list_waiting_for(approver=viewer)[: INBOX_ROWS + 1])
-    lines = screens.lines(waiting[:INBOX_ROWS], viewer=viewer)
+    lines = lists.lines(waiting[:INBOX_ROWS], viewer=viewer)
     context = {
         "lines": lines,
-        "crowds": screens.crowds(lines),
+        "crowds": lists.crowds(lines),
         "more": len(waiting) > INBOX_ROWS,
         "newest": max((round(row.requested_at.timestamp() * 1_000_000) for row in waiting), default=0),
         "now": timezone.now().isoformat(),
@@ -74,12 +75,13 @@ def history(request: HttpRequest) -> HttpResponse:
             approver=viewer,
             matches=lambda texts: _matches(texts, query),
             among=SEARCHED_ROWS,
-            limit=HISTORY_ROWS,
+            limit=HISTORY_ROWS + 1,
         )
     else:
-        settled = queries.list_settled_for(approver=viewer, limit=HISTORY_ROWS)
+        settled = queries.list_settled_for(approver=viewer, limit=HISTORY_ROWS + 1)
     context = {
-        "lines": screens.lines(settled, viewer=viewer),
+        "lines": lists.lines(settled[:HISTORY_ROWS], viewer=viewer),
+        "more": len(settled) > HISTORY_ROWS,
         "query": query,
         "rows": SEARCHED_ROWS if query else HISTORY_ROWS,
     }
@@ -100,9 +102,10 @@ def confirm(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
     recent = queries.list_recent_of(requester=requester, limit=RECENT_ROWS + 1)
     past = [row for row in recent if row.id != confirmation.id][:RECENT_ROWS]
     before = queries.last_approved_like(confirmation=confirmation, among=COMPARED_ROWS)
+    same = queries.last_approved_same(confirmation=confirmation, among=COMPARED_ROWS)
     context = {
-        "screen": screens.screen(confirmation, viewer=viewer, before=before),
-        "past": screens.lines(past, viewer=viewer),
+        "screen": screens.screen(confirmation, viewer=viewer, before=before, same=same),
+        "past": lists.lines(past, viewer=viewer),
         # Whose agent asked may see what others decide on. The ledger holds to it; this only says so.
         "may_decide": queries.may_decide(confirmation=confirmation, approver=viewer),
     }
@@ -153,6 +156,20 @@ def deny_all(request: HttpRequest) -> HttpResponse:
     return redirect("pages:inbox")
 
 
+@require_safe
+def damaged(request: HttpRequest, path: str) -> HttpResponse:
+    """A link to a confirmation that was cut or mistyped: no number of any could look like that."""
+    del request, path
+    raise BadRequest
+
+
+@require_safe
+def favicon(request: HttpRequest) -> HttpResponse:
+    """Where browsers look for an icon that no page of ours has named."""
+    del request
+    return redirect(static("confirmhub/icon.svg"))
+
+
 def person(request: HttpRequest) -> User:
     """The person signed in; the views that call this are behind `login_required`."""
     assert isinstance(request.user, User)
@@ -173,8 +190,9 @@ def _decide(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
             reason=form.cleaned_data["reason"],
         )
     except AlreadyDecided as exc:
-        _find(confirmation_id, approver)  # too late reads as never was
-        return refuse(request, exc, confirmation_id=confirmation_id)
+        found = _find(confirmation_id, approver)  # too late reads as never was
+        waiting = found.effective_status is Status.PENDING
+        return refuse(request, exc, confirmation_id=confirmation_id, still_waiting=waiting)
     except ConfirmationError as exc:
         return refuse(request, exc, confirmation_id=confirmation_id)
     return redirect("pages:confirm", confirmation_id)
@@ -190,7 +208,7 @@ def _find(confirmation_id: UUID, viewer: User) -> Confirmation:
         confirmation = queries.get_for_approver(confirmation_id=confirmation_id, approver=viewer)
     except NotFound as exc:
         raise Http404 from exc
-    if screens.is_too_late(confirmation):
+    if lists.is_too_late(confirmation):
         raise Http404
     return confirmation
 

@@ -7,6 +7,7 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
@@ -14,7 +15,7 @@ from confirmhub.confirmations.states import Verdict
 from tests.browser import axe
 from tests.browser.conftest import OpenPage, Watch
 from tests.browser.looks import scrolls_sideways
-from tests.factories import AUDIENCE, decide, make_approved, make_pending, redeem
+from tests.factories import AUDIENCE, decide, make_approved, make_pending, make_user, redeem
 from tests.oauth.conftest import Host
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -128,6 +129,46 @@ def test_the_history(
     redeem(make_approved(agent, alice), agent)
 
     check(open_page("/history", as_=alice), program=program)
+
+
+def test_a_question_after_the_target_changed_while_redemptions_are_stopped(
+    open_page: OpenPage, program: str, alice: User, agent: Principal
+) -> None:
+    def ask(size: str) -> Confirmation:
+        seen = Observation((("Size", size), ("First lines", f"one\n{size}\u202e")), f"etag-{size}")
+        return make_pending(agent, observation=seen)
+
+    ledger.revoke(
+        confirmation_id=decide(ask("1"), alice).id, revoker=agent, reason="The target changed\u200b."
+    )
+    operator = make_user("operator", is_superuser=True)
+    ledger.halt(operator=operator, reason="Incident\u202e 7", action_pattern="payments.*")
+    page = open_page(f"/confirm/{ask('2').id}", as_=alice)
+    expect(page.get_by_role("heading", name="What changed since you said yes")).to_be_visible()
+    expect(page.get_by_text("A yes cannot be used at present.")).to_be_visible()
+
+    check(page, program=program)
+
+
+def test_the_pages_that_say_no(open_page: OpenPage, program: str, alice: User, watch: Watch) -> None:
+    watch.allowed |= {400, 405, 429}
+    page = open_page("/try", as_=alice)
+    expect(page.get_by_role("heading", level=1)).to_have_text("There is no page at this address")
+    check(page, program=program)
+    page.goto(page.url.replace("/try", "/confirm/damaged"))
+    expect(page.get_by_role("heading", level=1)).to_have_text("That request could not be understood")
+    check(page, program=program)
+    page.goto(page.url.replace("/confirm/damaged", "/password/changed"))
+    check(page, program=program)
+
+    page = open_page("/sign-in")
+    for _ in range(5):
+        page.get_by_label("Name").fill("alice")
+        page.get_by_label("Password").fill("wrong")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_load_state()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Too many failed sign-ins")
+    check(page, program=program)
 
 
 def test_a_refusal_and_a_page_that_is_not_there(

@@ -9,10 +9,12 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.models import Confirmation, Decision
+from confirmhub.confirmations.models import Confirmation, Decision, Event
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
+from tests.browser.cases import answers
 from tests.browser.conftest import OpenPage, Watch
 from tests.confirmations.clock import make_overdue
 from tests.factories import AUDIENCE, PASSWORD, make_pending
@@ -72,6 +74,7 @@ def test_after_the_sign_in_the_whole_question_comes(
     expect(page.get_by_role("button", name="Deny")).to_be_visible()
 
 
+@answers("page-06")
 def test_somebody_else_finds_nothing(
     open_page: OpenPage, bob: User, pending: Confirmation, watch: Watch
 ) -> None:
@@ -83,12 +86,18 @@ def test_somebody_else_finds_nothing(
     expect(page.get_by_text("Q3")).to_have_count(0)
 
 
-def test_a_double_click_decides_once(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
-    page = when_awake(open_page(url(pending), as_=alice))
-
-    page.get_by_role("button", name="Approve once").dblclick()
-
+@answers("page-05")
+def test_a_double_click_decides_once_and_spends_once(open_page: OpenPage, alice: User) -> None:
+    page = open_page("/", as_=alice)
+    page.get_by_role("button", name="Try it").click()
+    when_awake(page).get_by_role("button", name="Approve once").dblclick()
     expect(page.locator(".stamp b")).to_have_text("Approved")
+
+    when_awake(page).get_by_role("button", name="Spend the yes").dblclick()
+
+    expect(page.locator(".stamp b")).to_have_text("Done")
+    kinds = list(Event.objects.order_by("seq").values_list("kind", flat=True))
+    assert kinds == ["requested", "approve", "redeemed", "succeeded"]
     assert Decision.objects.count() == 1
 
 
@@ -122,13 +131,19 @@ def test_the_back_button_shows_what_is_and_not_what_was(
     assert Decision.objects.count() == 1
 
 
-def test_it_works_without_javascript(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
+@pytest.mark.parametrize("verdict", ["Deny", "Approve once"])
+def test_it_works_without_javascript(
+    open_page: OpenPage, alice: User, pending: Confirmation, verdict: str
+) -> None:
     page = open_page(url(pending), as_=alice, java_script_enabled=False)
     expect(page.locator(".due b")).to_contain_text("min")
+    expect(page.get_by_text("One moment")).to_have_count(0)
 
-    page.get_by_role("button", name="Approve once").click()
+    page.get_by_label("Reason").fill("as agreed")
+    page.get_by_role("button", name=verdict).click()
 
-    expect(page.locator(".stamp b")).to_have_text("Approved")
+    expect(page.locator(".stamp b")).to_have_text("Denied" if verdict == "Deny" else "Approved")
+    assert pending.decisions.get().reason == "as agreed"
 
 
 def test_a_press_right_after_loading_or_coming_back_is_taken_for_a_slip(
@@ -141,13 +156,24 @@ def test_a_press_right_after_loading_or_coming_back_is_taken_for_a_slip(
     page.goto(page.url.replace("/history", url(pending)))
     approve = page.get_by_role("button", name="Approve once")
 
+    word, told = page.get_by_text("One moment"), page.get_by_role("status")
+
     page.clock.run_for(600)
-    approve.click()
+    expect(word).to_be_visible()
+    expect(approve).to_be_disabled()
+    approve.click(force=True)
+    expect(told).to_have_text("That press came too soon and did not count.")
     assert Decision.objects.count() == 0
     page.clock.run_for(200)
+    expect(word).to_have_count(0)
+    expect(approve).to_be_enabled()
+    before = approve.bounding_box()
     page.evaluate("window.dispatchEvent(new Event('focus'))")
     page.clock.run_for(600)
-    approve.click()
+    expect(word).to_be_visible()
+    expect(told).to_have_text("")
+    assert approve.bounding_box() == before
+    approve.click(force=True)
     assert Decision.objects.count() == 0
 
     page.clock.run_for(200)
@@ -201,10 +227,12 @@ def test_when_the_time_is_over_the_open_page_stops_offering(
     page.clock.run_for(dt.timedelta(minutes=11).total_seconds() * 1000)
 
     expect(page.locator(".due b")).to_have_text("0 s")
-    page.get_by_role("button", name="Approve once").click()
+    expect(page.get_by_text("The time is over.")).to_be_visible()
+    page.get_by_role("button", name="Approve once").click(force=True)
     assert Decision.objects.count() == 0
 
 
+@answers("page-10")
 def test_an_answer_that_comes_too_late_is_told_that_there_is_nothing(
     open_page: OpenPage, alice: User, pending: Confirmation, watch: Watch
 ) -> None:
@@ -216,6 +244,9 @@ def test_an_answer_that_comes_too_late_is_told_that_there_is_nothing(
 
     expect(page.get_by_role("heading", level=1)).to_have_text("There is nothing here for you")
     assert Decision.objects.count() == 0
+    ledger.expire_due(limit=10)
+    pending.refresh_from_db()
+    assert pending.status == Status.EXPIRED
 
 
 def test_a_newcomer_tries_it(open_page: OpenPage, alice: User, watch: Watch) -> None:
@@ -225,8 +256,8 @@ def test_a_newcomer_tries_it(open_page: OpenPage, alice: User, watch: Watch) -> 
     page.get_by_role("button", name="Try it").click()
     expect(page.locator(".cp")).to_have_text("⟨U+202E⟩")
     when_awake(page).get_by_role("button", name="Approve once").click()
-    page.get_by_role("button", name="Spend the yes").click()
+    when_awake(page).get_by_role("button", name="Spend the yes").click()
     expect(page.locator(".stamp b")).to_have_text("Done")
-    page.get_by_role("button", name="Try to spend it again").click()
+    when_awake(page).get_by_role("button", name="Try to spend it again").click()
 
     expect(page.get_by_text("Already redeemed at")).to_be_visible()

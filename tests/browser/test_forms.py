@@ -13,6 +13,7 @@ from confirmhub.confirmations.models import Confirmation, Decision, Event
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 from tests.bridge.hosts import make_token
+from tests.browser.cases import answers
 from tests.browser.conftest import OpenPage
 from tests.factories import AUDIENCE, make_pending, make_user
 
@@ -114,6 +115,7 @@ def test_a_program_with_a_token_cannot_decide(
     assert pending.status == Status.PENDING
 
 
+@answers("page-08")
 def test_who_may_see_everything_may_not_decide_on_everything(
     open_page: OpenPage, alice: User, pending: Confirmation, server: str
 ) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
+from pytest_django import Settings
 
 from confirmhub.confirmations.actions import MAX_BYTES, Action
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
+from tests.browser.cases import answers
 from tests.browser.conftest import OpenPage, Watch
 from tests.browser.looks import scrolls_sideways
 from tests.factories import AUDIENCE, decide, make_pending
@@ -115,10 +118,14 @@ def test_parts_of_a_path_keep_their_places(
     assert len(set(lefts)) == len(letters)
 
 
-def test_the_end_is_shown_with_its_zone_and_counted_down(
-    open_page: OpenPage, alice: User, agent: Principal
+@answers("page-01")
+@pytest.mark.parametrize(("zone", "offset"), [("UTC", ""), ("Asia/Kolkata", "+05:30")])
+def test_the_end_is_shown_with_its_zone_and_counted_down(  # noqa: PLR0917 - fixtures and parameters
+    open_page: OpenPage, alice: User, agent: Principal, settings: Settings, zone: str, offset: str
 ) -> None:
+    settings.TIME_ZONE = zone
     confirmation = make_pending(agent)
+    end = confirmation.decide_by.astimezone(ZoneInfo(zone))
     page = open_page("/history", as_=alice)
     page.clock.install()
     page.goto(page.url.replace("/history", f"/confirm/{confirmation.id}"))
@@ -129,8 +136,8 @@ def test_the_end_is_shown_with_its_zone_and_counted_down(
 
     expect(left).to_have_text(re.compile(r"^(4 min \d+ s|5 min)$"))
     until = page.locator(".due time")
-    expect(until).to_have_text(f"until {confirmation.decide_by:%Y-%m-%d %H:%M:%S} UTC")
-    expect(until).to_have_attribute("datetime", f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%S}+00:00")
+    expect(until).to_have_text(f"until {end:%Y-%m-%d %H:%M:%S} {offset or 'UTC'}")
+    expect(until).to_have_attribute("datetime", f"{end:%Y-%m-%dT%H:%M:%S}{offset or '+00:00'}")
 
 
 def test_arguments_as_large_as_they_may_be_are_shown_whole(
@@ -181,6 +188,7 @@ def test_the_sign_in_page_is_quiet(open_page: OpenPage) -> None:
     assert not scrolls_sideways(page)
 
 
+@answers("page-07")
 def test_no_page_can_be_framed(open_page: OpenPage, alice: User, pending_page: str, watch: Watch) -> None:
     page = open_page("/history", as_=alice)
     page.set_content(f"<iframe src='{watch.home}{pending_page}'></iframe>")
@@ -195,3 +203,70 @@ def test_no_page_can_be_framed(open_page: OpenPage, alice: User, pending_page: s
 @pytest.fixture
 def pending_page(agent: Principal) -> str:
     return f"/confirm/{make_pending(agent).id}"
+
+
+def test_a_question_with_its_files_weighs_under_40_kb(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    for number in range(9):
+        decide(make_pending(agent, action=Action(AUDIENCE, "run", {"number": number})), alice)
+    weights: dict[str, int] = {}
+    page = open_page("/history", as_=alice)
+    page.on("response", lambda answer: weights.update({answer.url: len(answer.body())}))
+
+    page.goto(page.url.replace("/history", f"/confirm/{make_hostile(agent).id}"))
+    page.wait_for_load_state("networkidle")
+
+    assert {url.rpartition(".")[2] for url in weights} >= {"css", "js"}
+    assert sum(weights.values()) < 40_000, weights
+
+
+def test_a_receipt_on_paper_has_all_but_the_controls(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    page = open_page(f"/confirm/{decide(make_pending(agent), alice, reason='as agreed').id}", as_=alice)
+    page.emulate_media(media="print")
+
+    for kept in ("Approved", "as agreed", "Who decided", "Record", "Check value"):
+        expect(page.get_by_text(kept, exact=False).first).to_be_visible()
+    expect(
+        page.locator("main button:visible, nav:visible, footer:visible, .bar button:visible")
+    ).to_have_count(0)
+
+
+def test_the_field_and_the_button_of_the_search_are_of_one_height(open_page: OpenPage, alice: User) -> None:
+    page = open_page("/history", as_=alice)
+
+    field, button = (
+        page.get_by_role("searchbox").bounding_box(),
+        page.get_by_role("button", name="Find").bounding_box(),
+    )
+
+    assert field is not None
+    assert button is not None
+    assert (field["y"], field["height"]) == (button["y"], button["height"])
+
+
+def test_what_stands_below_a_narrow_page_begins_where_it_does(open_page: OpenPage, alice: User) -> None:
+    page = open_page("/password", as_=alice)
+
+    lefts = page.evaluate(
+        "['h1', '.foot a'].map((at) => document.querySelector(at).getBoundingClientRect().left)"
+    )
+
+    assert lefts[0] == lefts[1]
+
+
+def test_a_letter_that_poses_as_another_stands_out(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    action = Action(AUDIENCE, "open", {"host": "www.p\u0430ypal.com"})
+    page = open_page(f"/confirm/{make_pending(agent, action=action).id}", as_=alice)
+
+    mark = page.locator("dd mark").first
+
+    expect(mark).to_have_text("\u0430")
+    expect(mark).to_have_attribute("title", "U+0430 CYRILLIC SMALL LETTER A")
+    assert page.locator("dd .v").first.inner_text() == "www.p\u0430ypal.com"
+    colour = "element => getComputedStyle(element).backgroundColor"
+    assert mark.evaluate(colour) != page.locator("dd .v").first.evaluate(colour)

@@ -55,7 +55,7 @@ def test_the_page_says_who_asks_for_what_about_what_and_until_when(
         "its own words, not checked",
         "Removing an outdated copy.",
         f"until {until}",
-        f"<code>{digest[:4]} {digest[4:8]}</code>",
+        f"Check value <code>{digest[:4]} {digest[4:8]}</code>: the chat shows the same, or deny",
         f'value="{digest}"',
         "within 5 minutes of the yes",
         "<strong>alice</strong>",
@@ -269,6 +269,16 @@ def test_a_form_from_elsewhere_is_refused(
     assert pending.status == Status.PENDING
 
 
+@pytest.mark.parametrize(
+    "link", ["x", "01a22d56-3de7-7e4c-a58b-9cb3d664a02", "01a22d56-3de7-7e4c-a58b-9cb3d664a021.", "\u202e"]
+)
+def test_a_damaged_link_is_called_one(browser: Client, link: str) -> None:
+    response = browser.get(f"/confirm/{link}")
+
+    assert response.status_code == 400
+    assert "if you came here by a link, the link is damaged" in response.content.decode()
+
+
 @pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
 def test_other_methods_are_refused(browser: Client, pending: Confirmation, method: str) -> None:
     assert getattr(browser, method)(url(pending)).status_code == 405
@@ -301,18 +311,20 @@ def test_what_differs_from_the_last_approval_is_marked(
         return make_pending(agent, action=Action(AUDIENCE, "pay", arguments))
 
     first = ask(to="Bea", cents="100")
-    assert "You last approved" not in page(browser, first)
+    assert "was approved at" not in page(browser, first)
     decide(first, alice)
     decide(ask(to="Eve", cents="1"), alice, Verdict.DENY)
     make_pending(agent, action=Action(AUDIENCE, "other", {"to": "Zoe"}))
 
     html = page(browser, ask(to="Bea", cents="90100"))
 
-    assert "You last approved this action at" in html
+    assert "with other arguments. What differs from then is marked." in html
     assert (
         '<span class="tag warn">changed</span> last time: <del><bdi dir="ltr" lang="">100</bdi></del>' in html
     )
     assert html.count("last time:") == 1
+    ledger.revoke(confirmation_id=first.id, revoker=alice, reason="")
+    assert "with exactly these arguments." in page(browser, ask(to="Bea", cents="100"))
 
 
 def test_a_stale_sign_in_is_asked_for_again_and_then_decides(
@@ -383,3 +395,48 @@ def test_one_approval_of_two_says_so_and_waits(
     assert "2 approvals needed" in after
     assert "Approve once" not in after
     assert "Approve once" in page(stranger, asked)
+
+
+def test_who_answers_twice_while_others_have_yet_to_is_told_that_the_first_counts(
+    browser: Client, alice: User, bob: User, agent: Principal
+) -> None:
+    payers = Group.objects.create(name="payers")
+    payers.user_set.add(alice, bob)
+    Rule.objects.create(
+        name="both", rank=1, mode=Mode.APPROVE, approver_group=payers, approvals_needed=2, self_approval=True
+    )
+    asked = decide(make_pending(agent), alice)
+    form = {"verdict": "deny", "digest_shown": bytes(asked.view_digest).hex()}
+
+    refused = browser.post(url(asked), form)
+
+    html = refused.content.decode()
+    assert refused.status_code == 409
+    assert "You have answered before" in html
+    assert "Open it again" in html
+    asked.refresh_from_db()
+    assert asked.status == Status.PENDING
+
+
+def test_a_letter_that_poses_as_another_is_marked_where_it_stands(browser: Client, agent: Principal) -> None:
+    action = Action(AUDIENCE, "open", {"host": "p\u0430ypal.com"})
+
+    html = page(browser, make_pending(agent, action=action))
+
+    assert '<mark title="U+0430 CYRILLIC SMALL LETTER A">\u0430</mark>' in html
+
+
+def test_a_program_that_acts_for_nobody_is_said_to(browser: Client, alice: User) -> None:
+    payers = Group.objects.create(name="payers")
+    payers.user_set.add(alice)
+    Rule.objects.create(name="four eyes", rank=1, mode=Mode.APPROVE, approver_group=payers)
+    service = Principal("nightly", "client:nightly")
+
+    asked = make_pending(service)
+    question = page(browser, asked)
+    decide(asked, alice, Verdict.DENY)
+    receipt = page(browser, asked)
+
+    assert "asks on its own behalf, for no person" in question
+    assert "on your behalf" not in question
+    assert "client:nightly" not in receipt

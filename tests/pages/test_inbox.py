@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 
 import pytest
 from django.contrib.auth.models import User
@@ -13,6 +14,7 @@ from pytest_django import DjangoAssertNumQueries
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import Status, Verdict
 from tests.confirmations.clock import make_overdue
 from tests.factories import AUDIENCE, decide, make_pending, principal_for
@@ -38,6 +40,32 @@ def test_the_inbox_lists_what_waits_for_this_person_alone(
     assert f"until {pending.decide_by:%Y-%m-%d %H:%M:%S} UTC" in mine
     assert "Nothing waits for you" in theirs
     assert str(pending.id) not in theirs
+
+
+def test_two_questions_of_one_kind_are_told_apart_by_their_arguments_and_check_values(
+    browser: Client, agent: Principal, alice: User
+) -> None:
+    several = {"a": 1, "b": [True], "c": "x" * 200, "d": None, "e": "last"}
+    waiting = [
+        make_pending(agent, action=Action(AUDIENCE, "do_it", {"path": f"/srv/{name}\u202e", **several}))
+        for name in ("one", "two")
+    ]
+
+    def shown_rows(path: str) -> tuple[str, str]:
+        html = browser.get(path).content.decode()
+        rows = [re.sub(r"<[^>]+>", "", row) for row in html.split("<li>")[1:]]
+        return next(row for row in rows if checks[0] in row), next(row for row in rows if checks[1] in row)
+
+    checks = [f"check value {check_value(row.view_digest)}" for row in waiting]
+    for path in ("/", "/history"):
+        rows = shown_rows(path)
+        for row in rows:
+            assert "a 1 b [true] c xxx" in row
+            assert "more, sha256" in row
+            assert "and 3 more" in row
+        for row in waiting:
+            if path == "/":
+                decide(row, alice, Verdict.DENY)
 
 
 def test_a_hostile_question_is_shown_with_its_marks(browser: Client, agent: Principal) -> None:
@@ -134,6 +162,21 @@ def test_the_history_is_searched_in_questions_actions_and_arguments(
     assert by_argument.count("Note the") == 2
     assert "Nothing found" in nothing
     assert "<script>" not in nothing
+
+
+def test_what_is_not_listed_is_spoken_of_only_where_there_is_such(
+    browser: Client, agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        decide(ask(agent, number), alice)
+
+    few = browser.get("/history").content.decode()
+    monkeypatch.setattr("confirmhub.pages.views.HISTORY_ROWS", 2)
+    many = browser.get("/history").content.decode()
+
+    assert "the newest" not in few
+    assert "There are more; these are the newest 2." in many
+    assert many.count("<li>") == 2
 
 
 def test_a_search_that_is_too_long_is_refused(browser: Client) -> None:

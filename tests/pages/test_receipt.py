@@ -7,13 +7,16 @@ from collections.abc import Callable
 
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models.functions import Now
 from django.test import Client
 
 from confirmhub.confirmations import ledger
-from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.states import Result, Status
-from tests.factories import decide, redeem
+from confirmhub.confirmations.states import Assurance, Mode, Result, Status, Verdict
+from tests.confirmations.clock import make_overdue
+from tests.factories import AUDIENCE, decide, make_approved, make_pending, make_user, redeem
 from tests.pages.conftest import DELETE
 
 
@@ -103,9 +106,63 @@ def test_the_record_names_people(browser: Client, alice: User, pending: Confirma
     html = receipt(browser, pending)
 
     record = re.sub(r"<[^>]+>", "", html[html.index(">Record<") :])
-    assert "requested by https://agent.example/client.json for alice" in record
-    assert "approve by alice" in record
+    assert "asked by https://agent.example/client.json for alice" in record
+    assert "approved by alice" in record
     assert "user " not in record
+
+
+def test_the_record_says_in_words_what_programs_and_the_clock_did(
+    browser: Client, alice: User, agent: Principal, pending: Confirmation, transactional_db: None
+) -> None:
+    spent = redeem(decide(pending, alice), agent, action=DELETE)
+    ledger.report_outcome(receipt=spent, result=Result.SUCCEEDED)
+    late = make_overdue(make_approved(agent, alice), redeem_by=Now())
+    ledger.expire_due(limit=10)
+
+    done, over = (re.sub(r"<[^>]+>", "", receipt(browser, row)) for row in (pending, late))
+
+    assert "used by https://agent.example/client.json for alice" in done
+    assert "reported as done by the program that did it" in done
+    assert "expired" in over[over.index("Record") :]
+    for word in ("executor", "clock", "succeeded", "redeemed"):
+        assert word not in done + over
+
+
+def test_why_a_question_ended_without_a_vote_is_shown(
+    browser: Client, agent: Principal, pending: Confirmation
+) -> None:
+    operator = make_user("operator", is_superuser=True)
+    withdrawn = make_pending(agent, action=Action(AUDIENCE, "x", {}))
+    ledger.cancel(confirmation_id=withdrawn.id, requester=agent, reason="No longer\u200b needed")
+    ledger.deny(confirmation_id=pending.id, operator=operator, reason="Not this week")
+
+    first, second = receipt(browser, withdrawn), receipt(browser, pending)
+
+    assert "<b>Withdrawn</b>" in first
+    assert "No longer" in first
+    assert "\u200b" not in first
+    assert "<b>Denied</b>" in second
+    assert "Not this week" in second
+    assert "denied " in second[second.index(">Record<") :]
+    assert "operator</bdi>" in second
+
+
+def test_an_answer_that_the_host_passed_on_is_called_one(
+    browser: Client, alice: User, agent: Principal
+) -> None:
+    Rule.objects.create(name="easy", rank=1, mode=Mode.CONFIRM, assurance=Assurance.HOST)
+    asked = make_pending(agent)
+    ledger.answer_by_host(
+        confirmation_id=asked.id,
+        requester=agent,
+        verdict=Verdict.APPROVE,
+        digest_shown=bytes(asked.view_digest).hex(),
+    )
+
+    html = receipt(browser, asked)
+
+    assert "its page here was not opened for it" in html
+    assert "having seen" not in html
 
 
 def test_a_changed_record_is_called_one(browser: Client, alice: User, pending: Confirmation) -> None:

@@ -74,6 +74,8 @@ def test_every_refusal_of_the_ledger_has_its_page() -> None:
         ("/history?q=" + "x" * 101, 400),
         ("/try", 405),
         ("/admin/login/", 403),
+        ("/confirm/damaged", 400),
+        ("/favicon.ico", 302),
     ],
 )
 def test_every_answer_carries_the_headers(browser: Client, path: str, status: int) -> None:

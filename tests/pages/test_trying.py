@@ -42,7 +42,8 @@ def test_a_newcomer_walks_through_a_whole_confirmation(browser: Client, alice: U
     assert again.status_code == 409
     assert "Already redeemed at <time" in again.content.decode()
     assert f"{confirmation.redeemed_at:%Y-%m-%d %H:%M:%S} UTC" in again.content.decode()
-    assert kinds_of_events(confirmation) == ["requested", "approve", "redeemed", "succeeded"]
+    assert kinds_of_events(confirmation) == ["requested", "approve", "redeemed", "succeeded", "refused"]
+    assert "See the receipt" in again.content.decode()
 
 
 def test_asked_twice_it_is_one_question(browser: Client, alice: User) -> None:

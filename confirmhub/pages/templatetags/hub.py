@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django import template
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, User
 from django.http import HttpRequest
 from django.template.context import Context
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from confirmhub.display import Part
-from confirmhub.pages import values
+from confirmhub.pages import stops, values
+from confirmhub.pages.stops import Stop
 from confirmhub.pages.values import Piece, Value
 
 register = template.Library()
@@ -42,6 +43,14 @@ def signed_in(context: Context) -> SignedIn | None:
     )
 
 
+@register.simple_tag(takes_context=True, name="stops")
+def stops_told(context: Context) -> list[Stop]:
+    """The stops of redemptions to tell the person signed in of; none on pages before the sign-in."""
+    request = context.get("request")
+    user = getattr(request, "user", None)
+    return stops.told(viewer=user) if isinstance(user, User) else []
+
+
 @register.simple_tag
 def pieces(value: Value) -> SafeString:
     """A text on one line, to stand in an isolate that the template gives it."""
@@ -58,7 +67,7 @@ def lines(value: Value, kind: str = "v", direction: str = "ltr") -> SafeString:
 def _draw(several: tuple[Piece, ...]) -> SafeString:
     # Nearly all are one run of plain text, and a page may hold hundreds.
     match several:
-        case (Piece(parts=(Part(text=text, title=None),), alone=False),):
+        case (Piece(parts=(Part(text=text, title=None, poses=None),), alone=False),):
             return conditional_escape(text)
     return format_html_join("", "{}", ((_piece(piece),) for piece in several))
 
@@ -69,6 +78,8 @@ def _piece(piece: Piece) -> SafeString:
 
 
 def _part(part: Part) -> str:
+    if part.poses is not None:
+        return format_html('<mark title="{}">{}</mark>', part.poses, part.text)
     if part.title is None:
         return part.text
     return format_html('<span class="cp" title="{}" dir="ltr">{}</span>', part.title, part.text)

@@ -26,23 +26,41 @@ function countDown(element) {
   draw();
 }
 
-// Keeps a form from being sent by a press that was meant for something else, and from being sent twice.
+// Keeps a form from being sent by a press that was meant for something else, and from being sent twice. What it
+// does is to be seen and heard: buttons that rest look like it and say so, and a press that did not count is told.
 function deliberate(form) {
+  const buttons = form.querySelectorAll("button:not([hidden])");
+  const line = form.appendChild(document.createElement("p"));
+  const word = line.appendChild(document.createElement("span"));
+  const told = line.appendChild(document.createElement("span"));
+  line.className = "pause";
+  told.setAttribute("role", "status");
   let alive = 0;
-  let sent = false;
+  let done = false;
+  const show = (still, text) => {
+    form.classList.toggle("still", still);
+    buttons.forEach((button) => button.setAttribute("aria-disabled", still));
+    word.textContent = text;
+  };
   const rest = () => {
+    if (done) return;
     alive = performance.now() + STILL;
-    form.classList.add("still");
-    setTimeout(() => { if (!sent && performance.now() >= alive) form.classList.remove("still"); }, STILL + 20);
+    told.textContent = "";
+    show(true, "One moment \u2026");
+    setTimeout(() => { if (!done && performance.now() >= alive) show(false, ""); }, STILL + 20);
   };
   form.addEventListener("submit", (event) => {
-    if (sent || performance.now() < alive) { event.preventDefault(); return; }
-    sent = true;
-    form.classList.add("still");
+    if (done || performance.now() < alive) {
+      event.preventDefault();
+      if (!done) told.textContent = " That press came too soon and did not count.";
+      return;
+    }
+    done = true;
+    show(true, "Sent \u2026");
   });
   window.addEventListener("focus", rest);
   document.addEventListener("visibilitychange", () => { if (!document.hidden) rest(); });
-  document.addEventListener("time-is-over", () => { sent = true; form.classList.add("still"); });
+  document.addEventListener("time-is-over", () => { done = true; show(true, "The time is over."); });
   rest();
 }
 
