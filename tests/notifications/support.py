@@ -7,14 +7,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import quote
 
 import psycopg
+from django.contrib.auth.models import User
 from django.db import connection
 from psycopg import sql
 
+from confirmhub.confirmations import outbox
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.dsn import conninfo
+from confirmhub.notifications import delivery, trials
+from confirmhub.notifications import relay as relays
+from confirmhub.notifications.channels.webhook import new_secret
+from confirmhub.notifications.models import Destination
+from confirmhub.notifications.tasks import TRY
+from tests.notifications.receiver import Receiver
 from tests.notifications.smtp import SOON
 
 type Start = Callable[[str], subprocess.Popen[bytes]]
@@ -26,6 +35,26 @@ def delete(path: str) -> Action:
 
 
 DELETE = delete("/srv/demo/secret-plan.txt")
+
+
+def work(receiver: Receiver) -> None:
+    """Relay and run what is due, in this thread, until nothing is."""
+    waiting: list[tuple[str, dict[str, Any]]] = []
+    relay = relays.Relay(send=lambda *call: waiting.append(call), pulse=lambda: None)
+    while relay.forward() or waiting:
+        while waiting:
+            task, kwargs = waiting.pop()
+            if task == TRY:
+                trials.send(slot=kwargs["slot"], post=receiver.post)
+                outbox.mark_done(chore_id=kwargs["chore_id"])
+            else:
+                delivery.deliver(notice_ids=kwargs["notice_ids"], post=receiver.post)
+
+
+def chooses(person: User, channel: str, address: str = "", **fields: Any) -> Destination:
+    return Destination.objects.create(
+        user=person, channel=channel, address=address, secrets=new_secret(), **fields
+    )
 
 
 @contextmanager

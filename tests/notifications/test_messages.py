@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from django.contrib.auth.models import User
 
@@ -18,7 +21,7 @@ LIE = "All is well.\r\nBcc: everyone@example.net\r\n\r\nhttps://evil.example/app
 
 
 def ask(
-    subject: User, *, arguments: dict[str, str], summary: str = "", client_id: str = "agent-1"
+    subject: User, *, arguments: dict[str, Any], summary: str = "", client_id: str = "agent-1"
 ) -> Confirmation:
     requester = Principal(client_id=client_id, subject=str(subject.pk))
     action = Action(audience="http://localhost:8000/mcp", name="delete_file", arguments={**arguments})
@@ -114,3 +117,63 @@ def test_a_settled_confirmation_is_told_by_its_status(alice: User) -> None:
 
     assert "A confirmation was withdrawn" in message.subject
     assert "decide, signed in" not in message.text
+
+
+# --- arguments, where the operator lets them out
+
+
+@pytest.fixture
+def open_arguments(settings: pytest.FixtureRequest) -> None:
+    settings.NOTICE_ARGUMENTS = True
+
+
+SECRETS = {
+    "password": "hunter2",
+    "DB_PassWord": "hunter2",
+    "api-key": "hunter2",
+    "pass\u200bword": "hunter2",
+    "headers": {"deep": [{"Authorization": "hunter2"}]},
+    "access_token": "hunter2",
+}
+
+
+@pytest.mark.parametrize("name", SECRETS)
+def test_an_argument_with_a_secrets_name_is_hidden_wherever_it_stands(
+    alice: User, open_arguments: None, name: str
+) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/plan.txt", name: SECRETS[name]})
+
+    message = compose(confirmation, to=alice)
+
+    everything = message.text + message.html + json.dumps(message.data)
+    assert "hunter2" not in everything
+    assert "\u27e8hidden here, shown on the page\u27e9" in message.text
+    assert "Argument: path = /srv/plan.txt" in message.text.splitlines()
+
+
+def test_arguments_are_shown_as_on_every_page_and_cut_where_one_can_tell(
+    alice: User, open_arguments: None
+) -> None:
+    confirmation = ask(alice, arguments={"path": "/srv/\u202ecod.exe", "note": "A" * 1_000, "n": {"a": [1]}})
+
+    text = compose(confirmation, to=alice).text
+
+    assert "\u202e" not in text
+    assert "U+202E" in text
+    assert "more, sha256" in text
+    assert 'Argument: n = {"a": [1]}' in text.splitlines()
+
+
+def test_of_many_arguments_the_rest_is_counted(alice: User, open_arguments: None) -> None:
+    confirmation = ask(alice, arguments={f"a{n:02}": "x" for n in range(12)})
+
+    lines = compose(confirmation, to=alice).text.splitlines()
+
+    assert len([line for line in lines if line.startswith("Argument: a")]) == 8
+    assert "Argument: \u27e84 more on the page\u27e9" in lines
+
+
+def test_no_argument_can_spell_what_stands_for_a_hidden_one(alice: User, open_arguments: None) -> None:
+    confirmation = ask(alice, arguments={"path": "\u27e8hidden here, shown on the page\u27e9"})
+
+    assert "path = \u27e8hidden" not in compose(confirmation, to=alice).text

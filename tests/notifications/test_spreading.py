@@ -18,15 +18,13 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Verdict
 from confirmhub.notifications import delivery
 from confirmhub.notifications import relay as relays
-from confirmhub.notifications.channels.webhook import new_secret
 from confirmhub.notifications.models import Destination
-from confirmhub.notifications.tasks import DELIVER
 from tests.confirmations.clock import make_overdue
 from tests.factories import decide, make_user
 from tests.invariants import proves
 from tests.notifications.receiver import Receiver, answer
 from tests.notifications.smtp import Sink
-from tests.notifications.support import DELETE, delete
+from tests.notifications.support import DELETE, chooses, delete, work
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -34,23 +32,6 @@ MINUTE = dt.timedelta(minutes=1)
 @pytest.fixture(autouse=True)
 def mailer(sink: Sink, settings: Any) -> None:
     settings.MAILERS = {"default": {"OPTIONS": {"host": "127.0.0.1", "port": sink.port, "timeout": 5}}}
-
-
-def work(receiver: Receiver) -> None:
-    """Relay and deliver until nothing is due."""
-    waiting: list[dict[str, Any]] = []
-    relay = relays.Relay(
-        send=lambda task, kwargs: waiting.append(kwargs) if task == DELIVER else None, pulse=lambda: None
-    )
-    while relay.forward() or waiting:
-        while waiting:
-            delivery.deliver(notice_ids=waiting.pop()["notice_ids"], post=receiver.post)
-
-
-def chooses(person: User, channel: str, address: str = "", **fields: Any) -> Destination:
-    return Destination.objects.create(
-        user=person, channel=channel, address=address, secrets=new_secret(), **fields
-    )
 
 
 def test_each_way_that_a_person_has_chosen_is_taken_once(
