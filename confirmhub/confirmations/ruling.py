@@ -126,6 +126,7 @@ class Halt(models.Model):
     lifted_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = "stop"
         ordering: ClassVar = ["-id"]
         constraints: ClassVar = [
             models.CheckConstraint(

@@ -142,7 +142,8 @@ class Queue(ChangeList):
         self.result_list = _told(rows[:size])
         self.paginator = Paginator(range(min(self.result_count, LAST_PAGE * size)), size)
         self.multi_page = self.result_count > size
-        self.can_show_all, self.show_full_result_count, self.full_result_count = False, False, None
+        self.can_show_all = self.show_full_result_count = False
+        self.full_result_count = self.result_count  # so that neither is told as a number of rows
         self.show_admin_actions = bool(rows)
 
 

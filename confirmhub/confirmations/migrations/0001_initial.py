@@ -291,6 +291,7 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
+                "verbose_name": "stop",
                 "ordering": ["-id"],
             },
         ),
