@@ -97,12 +97,12 @@ def find_chromium() -> str:
 
 
 @contextlib.contextmanager
-def chromium() -> Iterator[Browser]:
+def chromium(*options: str) -> Iterator[Browser]:
     """Start it."""
-    options = ["--disable-gpu", "--disable-dev-shm-usage"]
     # Its sandbox does not start as root.
-    options += [] if os.geteuid() else ["--no-sandbox"]
+    sandbox = [] if os.geteuid() else ["--no-sandbox"]
+    options = ("--disable-gpu", "--disable-dev-shm-usage", *sandbox, *options)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=options)
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*options])
         yield browser
         browser.close()
