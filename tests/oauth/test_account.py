@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client as Browser
+from django.utils import timezone
 
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
@@ -18,6 +20,7 @@ from confirmhub.oauth.tokens import digest
 from tests.factories import TRANSFER, decide, make_pending
 
 PAGE = "/account/hosts"
+ALL = "/account/hosts/disconnect-all"
 
 
 def test_the_page_lists_what_is_connected_and_what_it_may_do(host: Any) -> None:
@@ -68,9 +71,150 @@ def test_a_key_that_is_none_is_refused(host: Any, key: str) -> None:
     assert host.browser.post(PAGE, {"key": key}).status_code == 400
 
 
-def test_the_page_is_for_people_who_signed_in(db: None) -> None:
-    assert Browser().get(PAGE).status_code == 302
-    assert Browser().post(PAGE, {"key": "1"}).status_code == 302
+@pytest.mark.parametrize("path", [PAGE, ALL])
+def test_the_pages_are_for_people_who_signed_in(db: None, path: str) -> None:
+    assert Browser().get(path).status_code == 302
+    assert Browser().post(path, {"key": "1"}).status_code == 302
+
+
+@pytest.fixture
+def connected(host: Any, settings: Any) -> list[Client]:
+    """As many programs as fill two pages, each used a minute later than the one before."""
+    now, made = timezone.now(), []
+    for number in range(25):
+        client = Client.objects.create(
+            client_id=f"client-{number}",
+            client_type=Client.CLIENT_PUBLIC,
+            authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
+            redirect_uris=f"https://host-{number}.example/cb",
+        )
+        common = {"user": host.user, "application": client, "resource": [settings.MCP_RESOURCE]}
+        access = AccessToken.objects.create(
+            token_checksum=str(number), scope="confirm:read", expires=now + timedelta(hours=1), **common
+        )
+        grant = RefreshToken.objects.create(
+            token_checksum=str(number), access_token=access, grant_scope="confirm:read", **common
+        )
+        RefreshToken.objects.filter(pk=grant.pk).update(created=now - timedelta(minutes=60 - number))
+        made.append(client)
+    return made
+
+
+def test_many_programs_stand_on_pages_the_one_used_last_first(host: Any, connected: list[Client]) -> None:
+    first, second = (host.browser.get(PAGE, {"page": page}).content.decode() for page in ("1", "2"))
+
+    assert "25 connected programs" in first
+    assert first.count("Disconnect</button>") == 20
+    assert second.count("Disconnect</button>") == 5
+    assert first.index("host-24.example") < first.index("host-5.example")
+    assert "host-4.example" in second
+    assert 'href="?page=2"' in first
+    assert 'href="?page=1"' in second
+
+
+@pytest.mark.parametrize("page", ["0", "99", "9" * 18])
+def test_a_page_that_is_not_there_is_the_nearest(host: Any, connected: list[Client], page: str) -> None:
+    assert host.browser.get(PAGE, {"page": page}).status_code == 200
+
+
+@pytest.mark.parametrize("page", ["", "x", "-1", "9" * 30, "१"])
+def test_a_page_that_is_no_number_is_refused(host: Any, page: str) -> None:
+    assert host.browser.get(PAGE, {"page": page}).status_code == 400
+
+
+def test_to_disconnect_all_is_asked_first(host: Any, connected: list[Client]) -> None:
+    page = host.browser.get(ALL).content.decode()
+
+    assert f'href="{ALL}"' in host.browser.get(PAGE).content.decode()
+    assert "Disconnect all 25 programs?" in page
+    assert RefreshToken.objects.filter(revoked__isnull=True).count() == 25
+
+
+def test_all_are_disconnected_at_once_and_those_of_others_stay(new_host: Any) -> None:
+    mine = [new_host(), new_host()]
+    lost = [(host, host.sign_in()) for host in mine]
+    code = mine[0].code()
+    eve = User.objects.create_user("eve", password="correct horse battery")
+    hers = new_host()
+    hers.browser.force_login(eve, backend="django.contrib.auth.backends.ModelBackend")
+    kept = hers.sign_in()
+
+    assert mine[0].browser.post(ALL).status_code == 302
+
+    for host, old in lost:
+        assert bearer.find(token=old["access_token"]) is None
+        assert host.refresh(old["refresh_token"]).json()["error"] == "invalid_grant"
+    assert mine[0].redeem(code).json()["error"] == "invalid_grant"
+    assert "No program is connected" in mine[0].browser.get(PAGE).content.decode()
+    assert "No program is connected" in mine[0].browser.get(ALL).content.decode()
+    assert bearer.find(token=kept["access_token"]) is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_all_programs_asked_is_taken_back_with_them(new_host: Any) -> None:
+    one, two = new_host(), new_host()
+    mallory = User.objects.create_user("mallory")
+    for host in (one, two):
+        host.sign_in()
+    asked = [*asked_by(one, one.user), *asked_by(two, two.user)]
+    of_mallory = asked_by(one, mallory)
+
+    one.browser.post(ALL)
+
+    reason = "The program was disconnected."
+    assert states(*asked) == 2 * [("cancelled", reason), ("revoked", reason), ("redeemed", "")]
+    assert states(*of_mallory) == [("pending", ""), ("approved", ""), ("redeemed", "")]
+
+
+def test_to_disconnect_all_needs_the_page_of_this_browser(host: Any) -> None:
+    token = host.sign_in()["access_token"]
+    strict = Browser(enforce_csrf_checks=True)
+    strict.force_login(host.user, backend="django.contrib.auth.backends.ModelBackend")
+
+    assert strict.post(ALL).status_code == 403
+    assert bearer.find(token=token) is not None
+
+
+def test_the_last_use_is_the_last_call_not_the_last_sign_in(host: Any) -> None:
+    token = host.sign_in()["access_token"]
+    RefreshToken.objects.update(created=timezone.now() - timedelta(hours=2))
+    (before,) = connections.list_connections(user=host.user)
+
+    bearer.find(token=token)
+
+    (after,) = connections.list_connections(user=host.user)
+    assert timezone.now() - before.last_used_at > timedelta(hours=1)
+    assert timezone.now() - after.last_used_at < timedelta(minutes=1)
+
+
+def test_use_is_noted_now_and_then_and_not_at_each_call(host: Any, django_assert_num_queries: Any) -> None:
+    token = host.sign_in()["access_token"]
+    bearer.find(token=token)
+    noted = AccessToken.objects.get().used_at
+
+    with django_assert_num_queries(1):
+        bearer.find(token=token)
+    assert AccessToken.objects.get().used_at == noted
+
+    AccessToken.objects.update(used_at=noted - bearer.NOTED_EVERY)
+    bearer.find(token=token)
+    assert AccessToken.objects.get().used_at >= noted
+
+
+def test_what_is_refused_is_no_use(host: Any) -> None:
+    token = host.sign_in()["access_token"]
+    Client.objects.update(blocked=True)
+
+    bearer.find(token=token)
+
+    assert AccessToken.objects.get().used_at is None
+
+
+def test_a_program_that_can_get_no_token_any_more_is_not_listed(host: Any) -> None:
+    host.sign_in()
+    AccessToken.objects.update(expires=timezone.now() - timedelta(days=30, seconds=1))
+
+    assert connections.list_connections(user=host.user) == []
 
 
 def kinds(confirmation: Confirmation) -> list[str]:

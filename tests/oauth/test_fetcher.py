@@ -123,7 +123,7 @@ def drip(handler: Any, *, where: str) -> None:
         "headers": b"HTTP/1.1 200 OK\r\nX: ",
     }
     handler.wfile.write(parts[where])
-    for _ in range(100):
+    for _ in range(25):
         handler.wfile.write(b" " if where == "body" else b"x")
         handler.wfile.flush()
         time.sleep(0.1)
