@@ -7,6 +7,8 @@ import contextlib
 import itertools
 import json
 import secrets
+import socket
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -139,6 +141,28 @@ def post(
         sent["authorization"] = f"Bearer {token}"
     body = message if isinstance(message, bytes) else json.dumps(message).encode()
     return httpx2.request(method, f"{url}/mcp", content=body, headers=sent | (headers or {}), timeout=60)
+
+
+def send_and_leave(
+    url: str, message: dict[str, Any], *, token: str, when: threading.Event, version: str = MODERN
+) -> None:
+    """A request that is closed before its answer, once `when` is set."""
+    body = json.dumps(message).encode()
+    host = url.removeprefix("http://")
+    lines = [
+        "POST /mcp HTTP/1.1",
+        f"host: {host}",
+        f"authorization: Bearer {token}",
+        "content-type: application/json",
+        "accept: application/json, text/event-stream",
+        f"mcp-protocol-version: {version}",
+        f"mcp-method: {message['method']}",
+        f"mcp-name: {message['params']['name']}",
+        f"content-length: {len(body)}",
+    ]
+    with socket.create_connection(("127.0.0.1", int(host.partition(":")[2]))) as connection:
+        connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+        assert when.wait(timeout=20)
 
 
 def decide_at(page: str, verdict: Verdict = Verdict.APPROVE, *, reason: str = "") -> None:

@@ -5,8 +5,6 @@ Each test says which layer refused: a JSON-RPC error is the SDK's boundary, a re
 
 from __future__ import annotations
 
-import json
-import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,7 +17,7 @@ from django.contrib.auth.models import User
 from confirmhub.confirmations.models import Confirmation, Outcome
 from confirmhub.confirmations.states import Status
 from mcp_bridge.tools import files
-from tests.bridge.hosts import call_message, decide_at, make_token, post
+from tests.bridge.hosts import call_message, decide_at, make_token, post, send_and_leave
 from tests.factories import kinds_of_events
 
 URL = {"url": {}}
@@ -260,7 +258,7 @@ def test_a_client_that_leaves_does_not_split_redemption_act_and_report(
             acted.set()
 
     monkeypatch.setitem(files.DELETE_FILE.__dict__, "execute", slow)
-    _send_and_leave(url, token, retry(file, state), when=acting)
+    send_and_leave(url, retry(file, state), token=token, when=acting)
     gone.set()
 
     assert acted.wait(timeout=20)
@@ -268,25 +266,6 @@ def test_a_client_that_leaves_does_not_split_redemption_act_and_report(
     assert any(Outcome.objects.exists() or post(url, b"").is_success for _ in range(500))
     assert not file.exists()
     assert Confirmation.objects.get().status == Status.REDEEMED
-
-
-def _send_and_leave(url: str, token: str, message: dict[str, Any], *, when: threading.Event) -> None:
-    body = json.dumps(message).encode()
-    host = url.removeprefix("http://")
-    lines = [
-        "POST /mcp HTTP/1.1",
-        f"host: {host}",
-        f"authorization: Bearer {token}",
-        "content-type: application/json",
-        "accept: application/json",
-        "mcp-protocol-version: 2026-07-28",
-        "mcp-method: tools/call",
-        "mcp-name: delete_file",
-        f"content-length: {len(body)}",
-    ]
-    with socket.create_connection(("127.0.0.1", int(host.partition(":")[2]))) as connection:
-        connection.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
-        assert when.wait(timeout=20)
 
 
 def test_a_crash_between_is_told_and_nothing_is_done_twice(
