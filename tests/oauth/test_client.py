@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp.client.auth import AuthorizationCodeResult, OAuthFlowError
+from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider, OAuthFlowError
 from mcp.shared.auth import OAuthClientMetadata
 from pydantic import AnyUrl
 
@@ -114,6 +114,21 @@ def test_a_server_without_pkce_by_s256_is_refused(pair: Pair, methods: object, w
         pair.metadata["code_challenge_methods_supported"] = methods
 
     refuses(pair, words)
+
+
+def test_the_sdk_alone_would_send_a_person_there(pair: Pair) -> None:
+    """If this fails, the SDK has learned it, and a guard of ours may go."""
+    del pair.metadata["code_challenge_methods_supported"]
+    person = Person(iss=pair.auth.origin)
+    described = OAuthClientMetadata(client_name="Ours", redirect_uris=[AnyUrl(CALLBACK)])
+
+    async def run() -> httpx2.Response:
+        auth = OAuthClientProvider(pair.url, described, Memory(), person.open, person.back)
+        async with httpx2.AsyncClient(auth=auth) as http:
+            return await http.post(pair.url, json={})
+
+    assert asyncio.run(run()).status_code == 200
+    assert len(person.sent_to) == 1
 
 
 @pytest.mark.parametrize(
