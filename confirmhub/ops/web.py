@@ -1,7 +1,7 @@
-"""The web process: `python -m confirmhub.ops.web FD...` serves on listening sockets it was given.
+"""The web process: `python -m confirmhub.ops.web FD|HOST:PORT ...` serves on sockets or addresses.
 
-The supervisor holds the sockets, so that a restart of this process loses no connection, and a
-busy port is noticed before anything else starts.
+The supervisor gives the numbers of listening sockets, which it holds, so that a restart of this process
+loses no connection, and a busy port is noticed before anything else starts. A replica gets its address.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import django
 import uvicorn
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 
 from confirmhub.ops import misconfigured
 
@@ -46,8 +47,8 @@ def config(app: Callable[..., Any]) -> uvicorn.Config:
 
 def main() -> None:
     """Serve until told to stop."""
-    sockets = [socket.socket(fileno=int(number)) for number in sys.argv[1:]]
     with misconfigured.telling():
+        sockets = [_listening(where) for where in sys.argv[1:]]
         django.setup()
         misconfigured.load_tools()
         from confirmhub.asgi import application  # noqa: PLC0415 - it loads the settings and the tools
@@ -56,6 +57,19 @@ def main() -> None:
     server.run(sockets=sockets)
     if not server.started:
         sys.exit(3)  # the lifespan failed; it has logged why
+
+
+def _listening(where: str) -> socket.socket:
+    if where.isdigit():
+        return socket.socket(fileno=int(where))
+    host, _, port = where.rpartition(":")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), int(port)), family=family)
+    except (OSError, ValueError, OverflowError):
+        raise ImproperlyConfigured(
+            f"{where} cannot be listened on: give a free address of this machine, such as 127.0.0.1:8001."
+        ) from None
 
 
 if __name__ == "__main__":
