@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
+from mcp.server.mcpserver.exceptions import ToolError
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Status
+from mcp_bridge.acting import redeem_and_act
 from tests.bridge.hosts import call_message, decide_at, make_token, post
+from tests.bridge.payments import PAY, Pay
 from tests.bridge.serving import BALANCER, replica
-from tests.factories import kinds_of_events
+from tests.factories import decide, kinds_of_events
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 PAYMENT = {"to": "DE89370400440532013000", "cents": 1250}
@@ -51,32 +61,129 @@ def test_a_tool_of_another_package_is_guarded_like_ours(address: str, alice: Use
     assert kinds_of_events(confirmation) == ["requested", "approve", "redeemed", "succeeded"]
 
 
-def test_the_example_of_the_page_for_authors_runs_as_it_stands(
-    transactional_db: None, root: Path, tmp_path: Path, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [example] = re.findall(r"```python\n(.*?)```", (DOCS / "tool-authors.md").read_text(), re.DOTALL)
-    (tmp_path / "my_tools.py").write_text(example)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    token = make_token(alice, resource=f"http://{BALANCER}/mcp")
+@pytest.fixture
+def example(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The example of the page for authors, as it is printed there: its table, and its module on the path."""
+    table, module = re.findall(r"```python\n(.*?)```", (DOCS / "tool-authors.md").read_text(), re.DOTALL)
+    (tmp_path / "my_tools.py").write_text(module)
+    (tmp_path / "my_tools_cut_off.py").write_text(CUT_OFF)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{DOCS.parent}")
+    exec(table, {})
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TABLE my_account")
 
-    with replica(keys=["a-sealing-key-" * 3], root=root, tools="my_tools") as address:
 
-        def transfer(**arguments: Any) -> dict[str, Any]:
-            message = call_message("transfer", arguments)
-            found: dict[str, Any] = post(address, message, token=token, headers={"host": BALANCER}).json()[
-                "result"
-            ]
-            return found
+# The same tool in a process that is killed when it has paid.
+CUT_OFF = """
+import os, signal
+from dataclasses import replace
+import my_tools
+from mcp_bridge.guard import as_tool
 
-        too_much = transfer(to="rent", cents=100_001)
+def execute(*args):
+    my_tools.execute(*args)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def tools():
+    return [as_tool(replace(my_tools.TRANSFER, execute=execute))]
+"""
+
+
+class Payer:
+    """Calls the tool of the example, wherever it is served."""
+
+    def __init__(self, address: str, alice: User) -> None:
+        self.address, self.token = address, make_token(alice, resource=f"http://{BALANCER}/mcp")
+
+    def __call__(self, tool: str = "transfer", **arguments: Any) -> dict[str, Any]:
+        message, headers = call_message(tool, arguments), {"host": BALANCER}
+        answer = post(self.address, message, token=self.token, headers=headers)
+        found: dict[str, Any] = answer.json()["result"]
+        return found
+
+
+def text(result: dict[str, Any]) -> str:
+    return str(result["content"][0]["text"])
+
+
+def balances() -> dict[str, int]:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, cents FROM my_account")
+        return dict(cursor.fetchall())
+
+
+def serve(root: Path, tools: str) -> contextlib.AbstractContextManager[str]:
+    return replica(keys=["a-sealing-key-" * 3], root=root, tools=tools)
+
+
+@pytest.mark.usefixtures("example")
+def test_the_example_of_the_page_for_authors_runs_as_it_stands(root: Path, alice: User) -> None:
+    with serve(root, "my_tools") as address:
+        transfer = Payer(address, alice)
+        refused = [transfer(to=to, cents=cents) for to, cents in (("rent", 100_001), ("x", 1), ("shared", 1))]
         first, second = transfer(to="rent", cents=60_000), transfer(to="rent", cents=50_000)
         for asked in (first, second):
             decide_at(asked["structuredContent"]["page"])
         done = transfer(to="rent", cents=60_000)
         changed = transfer(to="rent", cents=50_000)
+        asked = transfer(to="rent", cents=40_000)
 
-    assert "too little on the shared one" in too_much["content"][0]["text"]
-    assert "Pay from the shared account?\n" in first["content"][0]["text"]
-    assert "Balance: 100000 cents" in first["content"][0]["text"]
-    assert done["content"][0]["text"] == "Paid 60000 cents to rent."
-    assert changed["isError"]
+    assert all("too little on the shared one" in text(result) for result in refused)
+    assert "Pay from the shared account?\n  Balance: 100000 cents\n" in text(first)
+    assert text(done) == "Paid 60000 cents to rent."
+    assert balances() == {"shared": 40_000, "rent": 60_000}
+    assert "There is no such account to pay to, or too little" in text(changed)
+    assert "Balance: 40000 cents" in text(asked)
+
+
+@pytest.mark.usefixtures("example")
+def test_a_transfer_that_is_cut_off_has_not_happened_and_happens_once_when_it_is_tried_again(
+    root: Path, alice: User
+) -> None:
+    with serve(root, "my_tools_cut_off") as address:
+        transfer = Payer(address, alice)
+        decide_at(transfer(to="rent", cents=60_000)["structuredContent"]["page"])
+        with pytest.raises(httpx2.TransportError):
+            transfer(to="rent", cents=60_000)
+    between, status = balances(), Confirmation.objects.get().status
+    with serve(root, "my_tools") as address:
+        transfer.address = address
+        done = transfer(to="rent", cents=60_000)
+        identity = {"confirmation_id": done["structuredContent"]["confirmation_id"]}
+        again = transfer("redeem_confirmation", **identity)
+
+    assert (between, status) == ({"shared": 100_000, "rent": 0}, Status.APPROVED)
+    assert text(done) == "Paid 60000 cents to rent."
+    assert "already redeemed" in text(again)
+    assert balances() == {"shared": 40_000, "rent": 60_000}
+    assert kinds_of_events(Confirmation.objects.get())[:4] == [
+        "requested",
+        "approve",
+        "redeemed",
+        "succeeded",
+    ]
+
+
+def test_what_a_tool_that_shares_the_transaction_refuses_leaves_the_yes_to_be_used(
+    transactional_db: None, agent: Principal, alice: User
+) -> None:
+    def refuse(*_: Any) -> str:
+        raise ToolError("The bank is closed.")
+
+    shares = replace(PAY, one_transaction=True)
+    arguments = Pay.model_validate(PAYMENT)
+    asked = ledger.request(
+        requester=agent, action=shares.action(arguments), observation=shares.observe(arguments)
+    )
+    decide(asked, alice)
+
+    with pytest.raises(ToolError, match=r"The bank is closed\. Nothing was done, and the yes was not used\."):
+        redeem_and_act(replace(shares, execute=refuse), arguments, asked.id, agent, "first")
+    between = kinds_of_events(asked)
+    done, again = (redeem_and_act(shares, arguments, asked.id, agent, "second") for _ in range(2))
+
+    assert between == ["requested", "approve"]
+    assert (done.replayed, again.replayed) == (False, True)
+    assert again.message == f"This was done before, and was not done again: {done.message}"
+    assert kinds_of_events(asked) == ["requested", "approve", "redeemed", "succeeded"]
