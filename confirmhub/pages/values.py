@@ -172,8 +172,8 @@ def _same(one: Json, other: Json) -> bool:
 def _brief(item: Json, limit: int) -> Value:
     """A text on one line, cut visibly where it is long: the new one stands whole on the page."""
     raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
-    if "\n" not in raw and len(display.text(raw)) <= limit:
-        return value(raw)
+    if len(display.text(raw)) <= limit:
+        return Value(_pieces(display.show(raw)), (), (), "", "") if "\n" in raw else value(raw)
     return Value((Piece((display.Part(display.short(raw, limit)),), alone=True),), (), (), "", "")
 
 

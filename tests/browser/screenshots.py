@@ -138,6 +138,39 @@ def test_the_confirm_page(
     take(open_page(f"/confirm/{waiting.id}", as_=mara, **look), name)
 
 
+@pytest.fixture
+def changed(mara: User, claude: Principal, settled: Confirmation) -> Confirmation:
+    """A question that was answered with yes, and whose target is another one since."""
+    action = deletion("/srv/reports/2026/Q3.pdf")
+
+    def ask_about(size: str, changed_at: str, first: str) -> Confirmation:
+        facts = (
+            ("Kind", "regular file"),
+            ("Size", size),
+            ("Changed", changed_at),
+            ("First lines", f"Report Q3 2026\n{first}"),
+        )
+        seen = Observation(facts, f"sha256:{size}")
+        return ask(claude, "Delete one file from reports?", action, summary="A draft.", observation=seen)
+
+    first = decide(ask_about("12 288 bytes", "2026-11-28 09:14:03 UTC", "Draft, do not use"), mara)
+    ledger.revoke(confirmation_id=first.id, revoker=claude, reason="The target changed after it was shown.")
+    return ask_about("2 413 568 bytes", "2026-11-30 16:58:40 UTC", "Final, signed by the board")
+
+
+def test_a_question_again_after_the_target_changed(
+    open_page: OpenPage, mara: User, changed: Confirmation
+) -> None:
+    take(open_page(f"/confirm/{changed.id}", as_=mara, **DESKTOP), "confirm-changed")
+
+
+def test_a_question_while_redemptions_are_stopped(
+    open_page: OpenPage, mara: User, waiting: Confirmation
+) -> None:
+    ledger.halt(operator=mara, reason="A stolen laptop; we look into it.", action_pattern="delete_*")
+    take(open_page(f"/confirm/{waiting.id}", as_=mara, **DESKTOP), "confirm-stopped")
+
+
 def test_the_inbox(open_page: OpenPage, mara: User, waiting: Confirmation) -> None:
     take(open_page("/", as_=mara, **DESKTOP), "inbox")
 

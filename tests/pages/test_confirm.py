@@ -55,7 +55,7 @@ def test_the_page_says_who_asks_for_what_about_what_and_until_when(
         "its own words, not checked",
         "Removing an outdated copy.",
         f"until {until}",
-        f"Check value <code>{digest[:4]} {digest[4:8]}</code>: the chat shows the same, or deny",
+        f"Check value <code>{digest[:4]} {digest[4:8]}</code>. If the chat shows another, deny.",
         f'value="{digest}"',
         "within 5 minutes of the yes",
         "<strong>alice</strong>",

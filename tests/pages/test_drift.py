@@ -51,7 +51,7 @@ def test_what_changed_since_the_yes_comes_first_and_alone(
     words = " ".join(re.sub(r"<[^>]+>", " ", section).split())
     digest = bytes(first.digest).hex()
     assert f"the same action with the same arguments, digest {digest[:4]} {digest[4:8]} ." in words
-    assert "“ The target changed. ”" in words
+    assert "The reason that was given: The target changed." in words
     for differs in (
         "Size then 10 bytes now 99 bytes",
         "Line then two now 2 \u27e8U+202E\u27e9",

@@ -42,7 +42,7 @@ def test_every_page_says_that_redemptions_are_stopped_for_what_since_when_by_who
     told = words(browser, path)
 
     assert f"{STOPPED} for the action delete_* of agent-7" in told
-    assert f"Since {made.set_at:%Y-%m-%d %H:%M:%S} UTC , by operator \u27e8U+202E\u27e9" in told
+    assert f"since {made.set_at:%Y-%m-%d %H:%M:%S} UTC , by operator \u27e8U+202E\u27e9" in told
     assert "Incident \u27e8U+200B\u27e9 7" in told
 
 
