@@ -36,7 +36,7 @@ __all__ = ["Guarded", "NotNow", "as_tool", "find", "redeem", "unfinished"]
 
 type Call = Context[Any, Any]
 
-LOOKED_THROUGH = 20  # the newest questions of a requester, for one like this that was allowed before
+LOOKED_THROUGH = 20  # the newest questions of a requester, for one of the same that was allowed before
 
 _DECLINED = "The person declined. Nothing was done, and the question is closed. Do not ask again for it."
 
@@ -170,7 +170,7 @@ async def _ask_again(
     guarded: Guarded[Any], confirmation: Confirmation, state: rounds.State
 ) -> CallToolResult | InputRequiredResult:
     """MCP 2026-07-28, multi round-trip requests: ask again where an answer is missing. Within the rounds."""
-    changes = await in_thread(_changes, confirmation, caller())
+    changes = await in_thread(_changes, confirmation)
     form = forms.ask(confirmation, changes=changes, number=state.number + 1)
     if state.number >= rounds.LAST or form is None:
         return await _waiting(guarded, confirmation)
@@ -201,7 +201,7 @@ def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> _
         if confirmation.fingerprint == seen.fingerprint:
             is_new = confirmation.idempotency_key == key
             waits = confirmation.status == Status.PENDING
-            return _Asked(confirmation, is_new, _changes(confirmation, requester) if waits else ())
+            return _Asked(confirmation, is_new, _changes(confirmation) if waits else ())
         if confirmation.status == Status.APPROVED:
             raise acting.changed(confirmation, requester, guarded)
         # The open question is about the target as it was, so what a person would say to it is no
@@ -210,12 +210,9 @@ def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> _
     raise errors.Busy(retry_after=1)
 
 
-def _changes(confirmation: Confirmation, requester: Principal) -> tuple[forms.Change, ...]:
+def _changes(confirmation: Confirmation) -> tuple[forms.Change, ...]:
     """What is another than when this was allowed last, if that approval was taken back."""
-    recent = queries.list_recent_of(requester=requester, limit=LOOKED_THROUGH)
-    digest = bytes(confirmation.digest)
-    alike = (row for row in recent if row.id != confirmation.id and bytes(row.digest) == digest)
-    before = next(alike, None)
+    before = queries.last_approved_same(confirmation=confirmation, among=LOOKED_THROUGH)
     if before is None or before.status != Status.REVOKED:
         return ()
     was = dict(before.fact_items)

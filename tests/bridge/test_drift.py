@@ -278,6 +278,11 @@ def test_a_change_after_the_decision_needs_a_new_one(url: str, token: str, file:
 
     assert answer["isError"]
     assert "The target is not what it was" in answer["content"][0]["text"]
+    assert answer["content"][0]["text"].endswith(
+        "Call delete_file again with the same arguments: the person is shown what changed."
+    )
     assert file.exists()
     assert Confirmation.objects.get().status == Status.REVOKED
-    assert ask(url, token, file) != page
+    asked = post(url, call_message("delete_file", {"path": str(file)}), token=token).json()["result"]
+    assert asked["structuredContent"]["page"] != page
+    assert "\nChanged since it was allowed before: Content.\n" in asked["content"][0]["text"]
