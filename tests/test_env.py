@@ -118,3 +118,34 @@ def test_a_database_that_is_not_plainly_one_stops_the_start(
 
     with pytest.raises(ImproperlyConfigured, match="postgresql://"):
         env.database("DATABASE")
+
+
+@pytest.mark.parametrize(
+    "value", ["memory://localhost", "redis://h:6379/0", "rediss://h", "amqp://u:p@h//", "amqps://h"]
+)
+def test_a_broker_of_a_known_kind_is_taken(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("BROKER", value)
+
+    assert env.broker("BROKER", "memory://localhost") == value
+
+
+@pytest.mark.parametrize("value", ["kafka://h", "redis://", "redis", "://h", "amqp://[h"])
+def test_a_broker_of_another_kind_stops_the_start(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("BROKER", value)
+
+    with pytest.raises(ImproperlyConfigured, match="must begin with one of"):
+        env.broker("BROKER", "memory://localhost")
+
+
+@pytest.mark.parametrize("value", ["pass word", "a,,b", "a-b", "\u00e4"])
+def test_words_that_are_none_stop_the_start(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("WORDS", value)
+
+    with pytest.raises(ImproperlyConfigured, match="words of letters and digits"):
+        env.words("WORDS", "secret")
+
+
+def test_words_are_read_without_their_case(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORDS", "Token, apiKey")
+
+    assert env.words("WORDS", "secret") == ["token", "apikey"]

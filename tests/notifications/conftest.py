@@ -90,12 +90,12 @@ def start(
     environment.pop("EMAIL_FILE_PATH", None)
     running: list[subprocess.Popen[bytes]] = []
 
-    def launch(command: str) -> subprocess.Popen[bytes]:
+    def launch(command: str, **variables: str) -> subprocess.Popen[bytes]:
         log = folder / f"{command}-{len(running)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "celery", "-A", "confirmhub.celery", command, "-l", "INFO"],
-                env=environment,
+                env=environment | variables,
                 cwd=Path(__file__).parents[2],
                 stdout=output,
                 stderr=subprocess.STDOUT,

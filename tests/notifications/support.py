@@ -26,7 +26,7 @@ from confirmhub.notifications.tasks import TRY
 from tests.notifications.receiver import Receiver
 from tests.notifications.smtp import SOON
 
-type Start = Callable[[str], subprocess.Popen[bytes]]
+type Start = Callable[..., subprocess.Popen[bytes]]
 
 
 def delete(path: str) -> Action:
