@@ -8,6 +8,7 @@ import pytest
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
@@ -15,10 +16,28 @@ from confirmhub.confirmations.states import Mode
 from tests.browser import axe
 from tests.browser.conftest import OpenPage
 from tests.browser.looks import scrolls_sideways
-from tests.factories import AUDIENCE, decide, make_pending, make_user
+from tests.factories import AUDIENCE, decide, make_pending, make_user, redeem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+PATHS = [
+    "",
+    "auth/user/",
+    "auth/user/{user}/change/",
+    "auth/group/{group}/change/",
+    "confirmations/confirmation/",
+    "confirmations/confirmation/{settled}/change/",
+    "confirmations/confirmation/{waiting}/deny/",
+    "confirmations/confirmation/{spent}/resolve/",
+    "confirmations/halt/",
+    "confirmations/halt/add/",
+    "confirmations/halt/{halt}/lift/",
+    "admin/logentry/",
+    "confirmations/rule/",
+    "confirmations/rule/{rule}/change/",
+    "confirmations/rule/{rule}/delete/",
+    "oauth/client/add/",
+]
 LOOKS = [("light", 1280), ("dark", 390)]
 # Django's own markup: icons of 13 pixels, and labels on spans. The colours are ours.
 DJANGOS = ("target-size", "aria-prohibited-attr")
@@ -56,6 +75,18 @@ def settled(agent: Principal, alice: User) -> Confirmation:
     return decide(asked, alice, reason="z" * 280)
 
 
+@pytest.fixture
+def several(root: User, agent: Principal, alice: User, settled: Confirmation) -> dict[str, object]:
+    """One of each kind that there is a page for, with values that break at no space."""
+    action = Action(AUDIENCE, "spend", {})
+    spent = decide(make_pending(agent, action=action), alice)
+    redeem(spent, agent, action=action)
+    waiting = make_pending(agent, action=Action(AUDIENCE, "w" * 90, {"p" * 90: "x\u202e" + "x" * 900}))
+    pages = {"settled": settled.pk, "spent": spent.pk, "waiting": waiting.pk}
+    halt = ledger.halt(operator=root, reason="z" * 280, client_id="c" * 200, action_pattern="a" * 90)
+    return pages | {"halt": halt.pk}
+
+
 def check(page: Page, *, program: str) -> None:
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
@@ -65,28 +96,17 @@ def check(page: Page, *, program: str) -> None:
         assert not scrolls_sideways(page), f"{page.url}, {width} pixels"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "",
-        "auth/user/",
-        "auth/user/{user}/change/",
-        "auth/group/{group}/change/",
-        "confirmations/confirmation/",
-        "confirmations/confirmation/{settled}/change/",
-        "confirmations/rule/",
-        "confirmations/rule/{rule}/change/",
-        "confirmations/rule/{rule}/delete/",
-        "oauth/client/add/",
-    ],
-)
 def test_every_page_of_the_review_is_readable_and_within_the_screen(
-    open_page: OpenPage, program: str, rule: Rule, settled: Confirmation, path: str
+    open_page: OpenPage, program: str, rule: Rule, several: dict[str, object]
 ) -> None:
+    """One test for all: to set up takes longer than to look."""
     root = User.objects.get(username="root")
-    known = {"user": root.pk, "group": rule.approver_group_id, "rule": rule.pk, "settled": settled.pk}
+    known = several | {"user": root.pk, "group": rule.approver_group_id, "rule": rule.pk}
+    page = open_page("/admin/", as_=root)
 
-    check(open_page(f"/admin/{path.format(**known)}", as_=root), program=program)
+    for path in PATHS:
+        page.goto(f"{page.url.partition('/admin/')[0]}/admin/{path.format(**known)}")
+        check(page, program=program)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -146,4 +166,55 @@ def test_a_rule_that_is_refused_says_so_at_the_field_and_one_that_is_saved_is_to
     page.get_by_label("Approvals needed").fill("1")
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.locator(".messagelist .success")).to_be_visible()
+    check(page, program=program)
+
+
+def test_questions_are_marked_and_denied_together(
+    open_page: OpenPage, program: str, otto: User, agent: Principal
+) -> None:
+    asked = [make_pending(agent, action=Action(AUDIENCE, "run", {"number": each})) for each in range(3)]
+    page = open_page("/admin/confirmations/confirmation/?view=waiting", as_=otto)
+
+    page.get_by_role("button", name="Deny what is marked").click()
+    expect(page.locator(".messagelist .warning")).to_be_visible()
+    for box in page.locator("input.action-select").all()[:2]:
+        box.check()
+    expect(page.locator(".action-counter")).to_have_text("2 of 3 selected")
+    page.get_by_role("button", name="Deny what is marked").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Deny 2 questions")
+    check(page, program=program)
+    page.get_by_label("Reason").fill("Asked by mistake.")
+    page.get_by_role("button", name="Deny all 2").click()
+
+    expect(page.locator(".messagelist .success")).to_contain_text("Denied: 2.")
+    states = [Confirmation.objects.get(pk=each.pk).status for each in asked]
+    assert states == ["denied", "denied", "pending"]
+
+
+def test_an_operator_stops_and_lifts(open_page: OpenPage, program: str, otto: User) -> None:
+    page = open_page("/admin/confirmations/halt/", as_=otto)
+
+    page.get_by_role("link", name="Add stop").click()
+    page.get_by_label("Reason").fill("The bank is closed.")
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.locator(".messagelist .success")).to_contain_text("Stopped.")
+    check(page, program=program)
+    page.get_by_role("link", name="Lift it").click()
+    page.get_by_label("Reason").fill("It is open.")
+    page.get_by_role("button", name="Lift it").click()
+
+    expect(page.locator("#result_list .status")).to_have_text("lifted")
+
+
+def test_a_form_says_what_is_wrong_in_words(
+    open_page: OpenPage, program: str, otto: User, agent: Principal, alice: User
+) -> None:
+    spent = decide(make_pending(agent), alice)
+    redeem(spent, agent)
+    page = open_page(f"/admin/confirmations/confirmation/{spent.pk}/resolve/", as_=otto)
+    page.locator("form.reasons").evaluate("form => form.noValidate = true")
+
+    page.get_by_role("button", name="Record it").click()
+
+    expect(page.locator(".errorlist")).to_have_count(2)
     check(page, program=program)
