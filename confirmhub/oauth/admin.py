@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
+from django.contrib.admin.widgets import AdminTextInputWidget
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from oauth2_provider.forms import ApplicationForm
@@ -138,14 +139,16 @@ class ClientAdmin(ProgramAdmin):
 
 
 class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
+    name = forms.CharField(max_length=255, widget=AdminTextInputWidget)
     audience = forms.CharField(
         max_length=resources.MAX_LENGTH,
         validators=[services.check_audience],
+        widget=AdminTextInputWidget,
         help_text="The URL of what the service guards, such as https://payments.example.org/mcp. Its tokens"
         " are for that alone, and what people confirm for it names it.",
     )
     scopes = forms.MultipleChoiceField(
-        choices=list(SCOPES.items()),
+        choices=[(name, f"{name}: {words}") for name, words in SCOPES.items()],
         initial=list(BASE),
         widget=forms.CheckboxSelectMultiple,
         help_text="The most that its tokens may hold.",
@@ -157,7 +160,6 @@ class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the 
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.fields["name"].required = True
         if self.instance.pk:
             self.initial["scopes"] = self.instance.service_scope.split()
 
@@ -167,10 +169,20 @@ class ServiceAdmin(ProgramAdmin):
     """Services: programs that ask for themselves, with a secret of their own."""
 
     form = ServiceForm
-    list_display = ("own_name", "audience", "service_scope", "blocked", "created")
+    list_display = ("its_name", "audience", "service_scope", "blocked", "created")
     list_filter = ("blocked",)
-    fields = ("name", "audience", "scopes", "blocked", "client_id", "created")
     readonly_fields = ("client_id", "created")
+
+    @admin.display(description="name")
+    def its_name(self, service: Service) -> str:
+        return display.text(service.name)
+
+    def get_fields(self, request: HttpRequest, obj: Service | None = None) -> tuple[str, ...]:
+        # Who may only look gets no form, and so no boxes to tick.
+        looks = obj is not None and not self.has_change_permission(request, obj)
+        scopes = "service_scope" if looks else "scopes"
+        chosen = ("name", "audience", scopes, "blocked")
+        return chosen if obj is None else (*chosen, *self.readonly_fields)
 
     def save_model(self, request: HttpRequest, obj: Service, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
         obj.service_scope = services.scope_of(form.cleaned_data["scopes"])

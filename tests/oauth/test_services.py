@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Permission, User
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.http import HttpResponse
@@ -369,6 +369,21 @@ def test_a_confidential_host_gets_its_secret_in_the_same_way(host: Any, operator
 
     assert host.redeem(code).status_code == 401
     assert host.redeem(code, client_secret=secret_in(page)).status_code == 200
+
+
+def test_who_may_only_look_sees_all_but_the_secret(made: tuple[Service, str]) -> None:
+    auditor = User.objects.create_user("auditor", is_staff=True)
+    auditor.user_permissions.set(Permission.objects.filter(codename="view_service"))
+    browser = Browser()
+    browser.force_login(auditor, backend="django.contrib.auth.backends.ModelBackend")
+
+    page = browser.get(f"{ADMIN}{made[0].pk}/change/")
+
+    assert page.status_code == 200
+    assert AUDIENCE in page.content.decode()
+    assert "confirm:redeem" in page.content.decode()
+    assert made[0].client_secret not in page.content.decode()
+    assert browser.post(f"{ADMIN}{made[0].pk}/change/", {"name": "x"}).status_code == 403
 
 
 def test_who_may_not_make_services_makes_none(made: tuple[Service, str]) -> None:
