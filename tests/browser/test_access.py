@@ -182,7 +182,7 @@ def test_a_refusal_and_a_page_that_is_not_there(
     expect(page.get_by_role("heading", level=1)).to_have_text("This was decided before")
     check(page, program=program)
 
-    page.goto(page.url.replace(str(asked.id), str(alice.pk)))
+    page.goto(page.url.replace(str(asked.id), "00000000-0000-4000-8000-000000000000"))
     check(page, program=program)
 
 

@@ -22,7 +22,7 @@ def test_what_comes_while_the_inbox_is_open_is_told_and_moves_nothing(
 ) -> None:
     make_pending(agent, question="The first?")
     page = open_page("/", as_=alice, viewport={"width": width, "height": 800})
-    line, first = page.get_by_role("status"), page.get_by_role("link", name="The first?")
+    line, first = page.locator("[data-live]"), page.get_by_role("link", name="The first?")
     expect(page).to_have_title("(1) Waiting for you · confirmhub")
     expect(line).to_have_text("1 open")
     before = first.bounding_box()
@@ -45,7 +45,7 @@ def test_what_is_settled_elsewhere_is_told(open_page: OpenPage, alice: User, age
 
     decide(asked, alice)
 
-    expect(page.get_by_role("status")).to_contain_text("0 open")
+    expect(page.locator("[data-live]")).to_contain_text("0 open")
     page.get_by_role("link", name="look again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing waits for you")
 
@@ -55,4 +55,4 @@ def test_without_javascript_the_number_is_there(open_page: OpenPage, alice: User
 
     page = open_page("/", as_=alice, java_script_enabled=False)
 
-    expect(page.get_by_role("status")).to_have_text("1 open")
+    expect(page.locator("[data-live]")).to_have_text("1 open")
