@@ -60,7 +60,7 @@ OF_THE_REVIEW = """
 block.super field field.auto_id field.errors field.help_text field.html_name field.label field.label_tag
 forloop.counter halt_like left left|pluralize:"s," line.action line.arguments line.asked line.asker line.id
 line.question line.status lines|length move.button move.means move.title only selection_note told
-cl.result_list|length
+cl.result_list|length line.account line.approvals line.due kind words
 """
 ASCII_WHEN_STORED = "line.where host redirect_host line.connection.client.host client_id audience"
 TYPED_BY_THE_READER = "query next field.errors form.non_field_errors form.username.value|default_if_none:''"
@@ -84,8 +84,8 @@ OUTSIDE = frozenset(FIELDS.split())
 # What is built of them all the same, each with its reason.
 KNOWN = {
     "mcp_bridge/answers.py: confirmation.fact_items",  # a loop, which renders value by value
-    "mcp_bridge/guard.py: receipt.detail",  # what the guarded tool itself answered the first time
-    "mcp_bridge/guard.py: outcome.detail",  # the same
+    "mcp_bridge/acting.py: receipt.detail",  # what the guarded tool itself answered the first time
+    "mcp_bridge/acting.py: outcome.detail",  # the same
 }
 RENDERERS = frozenset({"display", "values", "json"})  # json: ASCII, every control escaped
 BUILDERS = frozenset({"format", "format_html", "format_html_join", "join", "mark_safe"})

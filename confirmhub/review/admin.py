@@ -15,12 +15,10 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
-from django.core.exceptions import ObjectDoesNotExist
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
-from django.utils import timezone
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 
 from confirmhub import display
 from confirmhub.confirmations import queries
@@ -34,7 +32,7 @@ from confirmhub.review.records import DecisionInline, EventInline, NoticeInline,
 from confirmhub.review.rules import RuleAdmin
 from confirmhub.review.sign_in import sign_in
 from confirmhub.review.trail import TrailAdmin
-from confirmhub.review.wording import SHORT, text, when
+from confirmhub.review.wording import text, when
 
 __all__ = ["ConfirmationAdmin", "HaltAdmin", "RuleAdmin", "TrailAdmin"]
 
@@ -70,10 +68,9 @@ def deny_marked(
 
 @admin.register(Confirmation)
 class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    list_display = ("stands", "asks", "act", "requester", "asked", "due", "approvals", "notes")
-    list_display_links = ("stands", "asks")
+    list_display = ("stands",)  # its own template draws the list, from `Queue.lines`
     list_filter = (LookFor, "status", Requester, "requested_at")
-    sortable_by = ("asked",)
+    sortable_by = ()
     search_fields = ("action", "question", "arguments", "requester_client_id", "requester_subject")
     search_help_text = (
         f"Finds in action, question, arguments (as ASCII JSON), requester of the newest {SEARCHED:,}; "
@@ -175,10 +172,6 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
         return wording.status(row)
 
     @admin.display(description="question")
-    def asks(self, row: Confirmation) -> str:
-        return display.short(row.question, SHORT)
-
-    @admin.display(description="question")
     def asks_whole(self, row: Confirmation) -> str:
         return display.text(row.question)
 
@@ -188,12 +181,8 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
 
     @admin.display(description="requester")
     def requester(self, row: Confirmation) -> str:
-        host: str | None = getattr(row, "host", None)
-        if host is None:
-            client = row.requester_client_id
-            return wording.host(client, clients.describe(client_id=client))
-        account = getattr(row, "account", "")
-        return format_html('{}<br><span class="quiet">for {}</span>', host, account) if account else host
+        client = row.requester_client_id
+        return wording.host(client, clients.describe(client_id=client))
 
     @admin.display(description="client id")
     def client(self, row: Confirmation) -> str:
@@ -242,16 +231,13 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     def says(self, row: Confirmation) -> str:
         return text(row.summary)
 
-    @admin.display(description="asked", ordering="requested_at")
+    @admin.display(description="asked")
     def asked(self, row: Confirmation) -> str:
         return when(row.requested_at)
 
     @admin.display(description="due")
     def due(self, row: Confirmation) -> str:
-        if row.effective_status is not Status.PENDING or not hasattr(row, "host"):
-            return when(row.decide_by)
-        left = wording.ago(row.decide_by - timezone.now())
-        return format_html('{}<br><span class="quiet">{} left</span>', when(row.decide_by), left)
+        return when(row.decide_by)
 
     @admin.display(description="reminded")
     def reminded(self, row: Confirmation) -> str:
@@ -280,21 +266,6 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     def spent(self, row: Confirmation) -> str:
         return when(row.redeemed_at)
 
-    @admin.display(description="approvals")
-    def approvals(self, row: Confirmation) -> str:
-        return f"{getattr(row, 'approved', 0)} of {row.approvals_needed}"
-
-    @admin.display(description="of note")
-    def notes(self, row: Confirmation) -> str:
-        notes = []
-        if row.status == Status.REDEEMED:
-            notes.append(_outcome(row))
-        if row.refusals:
-            notes.append(("refused", f"refused {row.refusals} times"))
-        if lost := getattr(row, "given_up", 0):
-            notes.append(("lost", f"{lost} notice{'s' if lost > 1 else ''} given up"))
-        return format_html_join(" ", '<span class="note {}">{}</span>', notes) or "-"
-
     @admin.display(description="action digest")
     def action_digest(self, row: Confirmation) -> str:
         return bytes(row.digest).hex()
@@ -302,10 +273,3 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     @admin.display(description="view digest")
     def view(self, row: Confirmation) -> str:
         return bytes(row.view_digest).hex()
-
-
-def _outcome(row: Confirmation) -> tuple[str, str]:
-    try:
-        return row.outcome.result, row.outcome.result
-    except ObjectDoesNotExist:
-        return "unknown", "outcome unknown"

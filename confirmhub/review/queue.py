@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -17,7 +17,9 @@ from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.http import HttpRequest
+from django.utils import timezone
 
+from confirmhub import display
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import REFUSED_OFTEN, Confirmation, Notice
 from confirmhub.confirmations.states import Status
@@ -120,14 +122,32 @@ class Requester(admin.SimpleListFilter):
         return queryset.filter(requester_client_id=self.value()) if self.value() else queryset
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A confirmation as one row of the list. Every text has been rendered."""
+
+    id: str
+    status: str
+    question: str
+    action: str
+    asker: str
+    account: str
+    asked: str
+    due: str
+    left: str
+    approvals: str
+    notes: tuple[tuple[str, str], ...]
+    """Of each what the stylesheet makes of it, and its words."""
+
+
 class Queue(ChangeList):
     """One page of the list. Nothing is counted, and what belongs to its rows is asked for all at once."""
 
+    lines: list[Line]
+
     def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
         view = VIEWS.get(request.GET.get("view", ""))
-        if view and "o" not in self.params:
-            return [view.order, "pk"]
-        return super().get_ordering(request, queryset)
+        return [view.order, "pk"] if view else super().get_ordering(request, queryset)
 
     def get_results(self, request: HttpRequest) -> None:
         size = self.list_per_page
@@ -138,8 +158,9 @@ class Queue(ChangeList):
         rows = list(self.queryset.defer(*WHOLE)[first : first + size + 1])
         if first and not rows:
             raise IncorrectLookupParameters
+        self.result_list = rows[:size]
+        self.lines = _lines(self.result_list)
         self.result_count = first + len(rows)
-        self.result_list = _told(rows[:size])
         self.paginator = Paginator(range(min(self.result_count, LAST_PAGE * size)), size)
         self.multi_page = self.result_count > size
         self.can_show_all = self.show_full_result_count = False
@@ -147,18 +168,38 @@ class Queue(ChangeList):
         self.show_admin_actions = bool(rows)
 
 
-def _told(rows: list[Any]) -> list[Any]:
-    """The rows, each with what is told of it beside its own columns."""
+def _lines(rows: Sequence[Confirmation]) -> list[Line]:
     labels = clients.describe_all(client_ids={row.requester_client_id for row in rows})
+    hosts = {client: wording.host(client, label) for client, label in labels.items()}
     people = wording.names({row.requester_subject for row in rows})
     approved = queries.count_approvals(confirmations=rows)
-    given_up = Counter(_given_up(rows))
-    for row in rows:
-        row.host = wording.host(row.requester_client_id, labels[row.requester_client_id])
-        row.account = people.get(row.requester_subject, "")
-        row.approved = approved[row.id]
-        row.given_up = given_up[row.id]
-    return rows
+    lost = Counter(_given_up(rows))
+    now = timezone.now()
+    return [
+        Line(
+            id=str(row.id),
+            status=str(row.effective_status),
+            question=display.short(row.question, wording.SHORT),
+            action=display.text(row.action),
+            asker=hosts[row.requester_client_id],
+            account=people.get(row.requester_subject, ""),
+            asked=wording.when(row.requested_at),
+            due=wording.when(row.decide_by),
+            left=wording.ago(row.decide_by - now) if row.effective_status is Status.PENDING else "",
+            approvals=f"{approved[row.id]} of {row.approvals_needed}",
+            notes=tuple(_notes(row, lost[row.id])),
+        )
+        for row in rows
+    ]
+
+
+def _notes(row: Confirmation, lost: int) -> Iterator[tuple[str, str]]:
+    if row.status == Status.REDEEMED:
+        yield (row.outcome.result, row.outcome.result) if row.has_outcome else ("unknown", "outcome unknown")
+    if row.refusals:
+        yield "refused", "refused once" if row.refusals == 1 else f"refused {row.refusals} times"
+    if lost:
+        yield "lost", f"{lost} notice{'s' if lost > 1 else ''} given up"
 
 
 def _given_up(rows: Iterable[Confirmation]) -> Iterable[object]:
