@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
@@ -86,6 +86,26 @@ def get_for_approver(*, confirmation_id: uuid.UUID, approver: User) -> Confirmat
     return found
 
 
+def get_for_approvers(
+    *, pairs: Collection[tuple[uuid.UUID, int]]
+) -> dict[tuple[uuid.UUID, int], Confirmation]:
+    """Of these pairs of a confirmation and a user's key, those who may see it. Three queries in all."""
+    people = {user_id for _, user_id in pairs}
+    active = set(User.objects.filter(pk__in=people, is_active=True).values_list("pk", flat=True))
+    groups: dict[int, set[int]] = defaultdict(set)
+    memberships = User.groups.through.objects.filter(user__in=people)
+    for user_id, group_id in memberships.values_list("user_id", "group_id"):
+        groups[user_id].add(group_id)
+    found = {row.id: row for row in _timed(Confirmation.objects.filter(id__in={id_ for id_, _ in pairs}))}
+    return {
+        (id_, user_id): found[id_]
+        for id_, user_id in pairs
+        if id_ in found
+        and user_id in active
+        and rules.sees(confirmation=found[id_], user_id=user_id, groups=groups[user_id])
+    }
+
+
 def may_decide(*, confirmation: Confirmation, approver: User) -> bool:
     """Whether the policy lets this person decide on this confirmation, which they may see."""
     return rules.may_decide(confirmation=confirmation, approver=approver)
@@ -161,10 +181,8 @@ def list_page(
         theirs = theirs.filter(action=action)
     if before is not None:
         theirs = theirs.filter(id__lt=before)
-    if status == Status.EXPIRED:
-        theirs = theirs.filter(Q(status=Status.EXPIRED) | rows.OVERDUE)
-    elif status is not None:
-        theirs = theirs.filter(status=status).exclude(rows.OVERDUE)
+    if status is not None:
+        theirs &= _standing_at(status)
     return list(_timed(theirs).prefetch_related("decisions").order_by("-id")[:limit])
 
 
@@ -200,6 +218,28 @@ def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:
     return _timed(redeemed).filter(has_outcome=False).order_by("redeemed_at")
 
 
+def list_newest(*, status: str | None, client_id: str | None, limit: int) -> list[Confirmation]:
+    """The newest of all, for operators; ids grow with time."""
+    if client_id is not None:
+        return list_page(
+            client_id=client_id, subject=None, status=status, action=None, before=None, limit=limit
+        )
+    found = _timed(Confirmation.objects.all()) if status is None else _timed(_standing_at(status))
+    return list(found.order_by("-id")[:limit])
+
+
+def get_for_operator(*, confirmation_id: uuid.UUID) -> Confirmation:
+    """Any confirmation; the caller has checked the permission, or works on the machine itself.
+
+    Raises:
+        NotFound: There is none.
+    """
+    found = _timed(Confirmation.objects.filter(id=confirmation_id)).first()
+    if found is None:
+        raise errors.NotFound
+    return found
+
+
 def list_halts() -> list[Halt]:
     """The stops of redemptions that are in force, the newest at the top."""
     return list(Halt.objects.filter(lifted_at__isnull=True).select_related("set_by"))
@@ -219,6 +259,13 @@ def log_is_intact(*, confirmation_id: uuid.UUID) -> bool:
 def _timed(confirmations: QuerySet[Confirmation]) -> QuerySet[Confirmation]:
     """Ask Postgres's clock with the row, so that `effective_status` is a fact and not a guess."""
     return confirmations.select_related("outcome").annotate(overdue=rows.IS_OVERDUE)
+
+
+def _standing_at(status: str) -> QuerySet[Confirmation]:
+    """With this status in fact: what is overdue has expired."""
+    if status == Status.EXPIRED:
+        return Confirmation.objects.filter(Q(status=Status.EXPIRED) | rows.OVERDUE)
+    return Confirmation.objects.filter(status=status).exclude(rows.OVERDUE)
 
 
 def _of(requester: Principal) -> QuerySet[Confirmation]:

@@ -1,0 +1,222 @@
+"""What operators do from a terminal: look, deny, revoke, resolve, stop, verify, export. Nobody approves here.
+
+What is shown to people goes through the one renderer; `--json` is ASCII, with every value as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import json
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from confirmhub import display
+from confirmhub.confirmations import ledger, queries
+from confirmhub.confirmations.errors import ConfirmationError
+from confirmhub.confirmations.models import Confirmation, Halt
+from confirmhub.confirmations.screen import check_value
+from confirmhub.confirmations.states import Result, Status
+from confirmhub.oauth import clients
+
+SHORT = 64  # characters of a value in a list
+
+
+class Command(BaseCommand):
+    help = "Look at confirmations, settle them as an operator, stop redemptions, verify and export the log."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True, parser_class=argparse.ArgumentParser)
+        listed = verbs.add_parser("list", help="the newest confirmations")
+        listed.add_argument("--status", choices=list(Status))
+        listed.add_argument("--client", help="only of this client id")
+        listed.add_argument("--limit", type=_count, default=20, help="how many, 1 to 1000")
+        shown = verbs.add_parser("show", help="one confirmation, whole")
+        halts = verbs.add_parser("halts", help="the stops that are in force")
+        moves = {
+            "deny": "settle a question with no",
+            "cancel": "take a question back",
+            "revoke": "take a yes back that was not used",
+            "resolve": "say what came of a redemption that nobody reported on",
+        }
+        for verb, words in moves.items():
+            move = verbs.add_parser(verb, help=words)
+            move.add_argument("id", type=uuid.UUID, help="the confirmation's id")
+            _signed(move)
+            if verb == "resolve":
+                move.add_argument("--result", choices=list(Result), required=True)
+        shown.add_argument("id", type=uuid.UUID, help="the confirmation's id")
+        halt = verbs.add_parser("halt", help="stop redemptions; without a limit, all of them")
+        halt.add_argument("--client", default="", help="only of this client id")
+        halt.add_argument("--user", default="", help="only for this person, by user name")
+        halt.add_argument(
+            "--action", default="*", help="only actions of this name; * stands for any characters"
+        )
+        lift = verbs.add_parser("lift", help="let redemptions go on")
+        lift.add_argument("id", type=int, help="the stop's number, as `halts` has it")
+        for move in (halt, lift):
+            _signed(move)
+        for reading in (listed, shown, halts):
+            reading.add_argument("--json", action="store_true", help="for programs")
+        verify = verbs.add_parser("verify", help="check every link of the log")
+        verify.add_argument("--file", help="an export to check instead of the database")
+        verbs.add_parser("export", help="write the whole log as JSON Lines")
+
+    def handle(self, *_: Any, verb: str, **options: Any) -> None:
+        try:
+            getattr(self, f"_{verb}")(**options)
+        except ConfirmationError as exc:
+            raise CommandError(f"Refused: {exc}") from exc
+
+    def _list(self, *, status: str | None, client: str | None, limit: int, **options: Any) -> None:
+        found = queries.list_newest(status=status, client_id=client, limit=limit)
+        if options["json"]:
+            self._print(_record(row) for row in found)
+            return
+        for row in found:
+            words = (
+                str(row.id),
+                f"{row.effective_status:9}",
+                _time(row.requested_at),
+                display.short(row.action, SHORT),
+                display.short(clients.describe(client_id=row.requester_client_id).host, SHORT),
+            )
+            self.stdout.write("  ".join(words))
+        self.stderr.write(f"{len(found)} shown, the newest first.")
+
+    def _show(self, *, id: uuid.UUID, **options: Any) -> None:  # noqa: A002 - the argument's name
+        row = queries.get_for_operator(confirmation_id=id)
+        if options["json"]:
+            self._print([_record(row)])
+            return
+        client = clients.describe(client_id=row.requester_client_id)
+        outcome = getattr(row, "outcome", None)
+        lines = [
+            ("Status", row.effective_status),
+            ("Who asks", client.host + ("" if client.verified else " (not verified)")),
+            ("On behalf of", row.requester_subject),
+            ("Question", row.question),
+            ("Action", row.action),
+            *((f"  {name}", json.dumps(value)) for name, value in row.argument_items),
+            *((f"  seen: {label}", value) for label, value in row.fact_items),
+            ("Its own words", row.summary or "none"),
+            ("Check value", check_value(row.view_digest)),
+            ("Asked at", _time(row.requested_at)),
+            ("Decide by", _time(row.decide_by)),
+            ("Redeemed at", _time(row.redeemed_at)),
+            ("Reason", row.settled_reason or "none"),
+            ("Outcome", f"{outcome.result}: {outcome.detail}" if outcome else "none is recorded"),
+            ("Log", "whole" if queries.log_is_intact(confirmation_id=id) else "BROKEN: run `hub verify`"),
+        ]
+        for name, value in lines:
+            self.stdout.write(f"{display.text(name):16} {display.text(str(value))}")
+        for event in row.events.order_by("seq"):
+            actor, detail = display.text(event.actor), display.text(event.detail)
+            self.stdout.write(f"{_time(event.at)}  {event.kind:10}  {actor}  {detail}")
+
+    def _halts(self, **options: Any) -> None:
+        found = queries.list_halts()
+        if options["json"]:
+            self._print({"id": halt.pk, **_covered(halt), "reason": halt.reason} for halt in found)
+            return
+        for halt in found:
+            covered = "  ".join(f"{name} {display.text(value)}" for name, value in _covered(halt).items())
+            by = display.text(halt.set_by.get_username())
+            self.stdout.write(
+                f"{halt.pk}  {covered}  {_time(halt.set_at)} by {by}: {display.text(halt.reason)}"
+            )
+        self.stderr.write(f"{len(found)} in force.")
+
+    def _deny(self, *, id: uuid.UUID, by: str, reason: str, **_: Any) -> None:  # noqa: A002
+        ledger.deny(confirmation_id=id, operator=_person(by), reason=reason)
+        self.stdout.write(f"{id} is denied.")
+
+    def _cancel(self, *, id: uuid.UUID, by: str, reason: str, **_: Any) -> None:  # noqa: A002
+        ledger.cancel(confirmation_id=id, requester=_person(by), reason=reason)
+        self.stdout.write(f"{id} is taken back.")
+
+    def _revoke(self, *, id: uuid.UUID, by: str, reason: str, **_: Any) -> None:  # noqa: A002
+        ledger.revoke(confirmation_id=id, revoker=_person(by), reason=reason)
+        self.stdout.write(f"{id} is revoked.")
+
+    def _resolve(self, *, id: uuid.UUID, by: str, reason: str, result: str, **_: Any) -> None:  # noqa: A002
+        operator, found = _person(by), Result(result)
+        ledger.resolve_outcome(confirmation_id=id, operator=operator, result=found, note=reason)
+        self.stdout.write(f"{id} has its outcome: {found}.")
+
+    def _halt(self, *, by: str, reason: str, client: str, user: str, action: str, **_: Any) -> None:
+        subject = str(_person(user).pk) if user else ""
+        made = ledger.halt(
+            operator=_person(by), reason=reason, client_id=client, subject=subject, action_pattern=action
+        )
+        self.stdout.write(f"Stopped. Let it go on with: hub lift {made.pk} --as ... --reason ...")
+
+    def _lift(self, *, id: int, by: str, reason: str, **_: Any) -> None:  # noqa: A002
+        ledger.lift(halt_id=id, operator=_person(by), reason=reason)
+        self.stdout.write(f"Stop {id} is lifted.")
+
+    def _verify(self, *, file: str | None, **_: Any) -> None:
+        call_command("verify_audit", *(["--file", file] if file else []), stdout=self.stdout)
+
+    def _export(self, **_: Any) -> None:
+        call_command("export_audit", stdout=self.stdout)
+
+    def _print(self, records: Iterable[dict[str, Any]]) -> None:
+        for record in records:
+            self.stdout.write(json.dumps(record, separators=(",", ":")))
+
+
+def _signed(move: argparse.ArgumentParser) -> None:
+    move.add_argument("--as", dest="by", required=True, help="who does it: the user name of an operator")
+    move.add_argument("--reason", required=True, help="why; it stands in the record")
+
+
+def _count(text: str) -> int:
+    if not 1 <= (count := int(text)) <= 1000:
+        raise argparse.ArgumentTypeError("from 1 to 1000")
+    return count
+
+
+def _person(name: str) -> User:
+    found = User.objects.filter(username=name).first()
+    if found is None:
+        raise CommandError(f"There is no user {display.short(name, SHORT)}.")
+    return found
+
+
+def _covered(halt: Halt) -> dict[str, str]:
+    return {
+        "client": halt.client_id or "any",
+        "user": halt.subject or "any",
+        "action": halt.action_pattern,
+    }
+
+
+def _record(row: Confirmation) -> dict[str, Any]:
+    outcome = getattr(row, "outcome", None)
+    return {
+        "id": str(row.id),
+        "status": row.effective_status,
+        "client_id": row.requester_client_id,
+        "subject": row.requester_subject,
+        "audience": row.audience,
+        "action": row.action,
+        "arguments": row.arguments,
+        "summary": row.summary,
+        "question": row.question,
+        "policy": row.policy,
+        "requested_at": row.requested_at.isoformat(),
+        "decide_by": row.decide_by.isoformat(),
+        "redeemed_at": row.redeemed_at and row.redeemed_at.isoformat(),
+        "reason": row.settled_reason,
+        "outcome": outcome and {"result": outcome.result, "detail": outcome.detail},
+    }
+
+
+def _time(at: dt.datetime | None) -> str:
+    return f"{at.astimezone(dt.UTC):%Y-%m-%d %H:%M:%S} UTC" if at else "-"

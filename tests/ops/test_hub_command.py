@@ -1,0 +1,126 @@
+"""`manage.py hub`: operators look and settle from a terminal, and never approve."""
+
+from __future__ import annotations
+
+import io
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from confirmhub.confirmations import audit
+from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Halt
+from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.roles import OPERATORS
+from confirmhub.confirmations.states import Status
+from tests.factories import AUDIENCE, make_approved, make_pending, make_user, redeem
+
+HOSTILE = Action(audience=AUDIENCE, name="files.delete", arguments={"path": "a\x1b[2K\u202eb"})
+SIGNED = ("--as", "olga", "--reason", "Not today")
+
+
+@pytest.fixture(autouse=True)
+def olga(db: None) -> User:
+    person = make_user("olga")
+    person.groups.add(Group.objects.get(name=OPERATORS))
+    return person
+
+
+def hub(*arguments: object) -> str:
+    out = io.StringIO()
+    call_command("hub", *map(str, arguments), stdout=out, stderr=io.StringIO())
+    return out.getvalue()
+
+
+def lines(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_the_newest_are_listed_for_people_and_for_programs(agent: Principal, alice: User) -> None:
+    first, second = make_approved(agent, alice), make_pending(agent, action=HOSTILE)
+
+    assert [line.split()[0] for line in hub("list").splitlines()] == [str(second.id), str(first.id)]
+    assert [row["id"] for row in lines(hub("list", "--json", "--status", "approved"))] == [str(first.id)]
+    assert lines(hub("list", "--json", "--client", "other")) == []
+    assert len(hub("list", "--limit", 1).splitlines()) == 1
+
+
+def test_what_an_agent_wrote_reaches_no_terminal_as_it_is(agent: Principal) -> None:
+    row = make_pending(agent, action=HOSTILE, summary="\x1b]8;;https://evil.example\x07x\u202e")
+
+    for text in (hub("show", row.id), hub("list"), hub("show", row.id, "--json"), hub("list", "--json")):
+        assert not {"\x1b", "\x07", "\u202e"} & set(text)
+    assert lines(hub("show", row.id, "--json"))[0]["summary"] == row.summary
+    assert "Log              whole" in hub("show", row.id)
+
+
+def test_an_operator_settles(agent: Principal, alice: User) -> None:
+    denied = make_pending(agent)
+    hub("deny", denied.id, *SIGNED)
+    cancelled = make_pending(agent)
+    hub("cancel", cancelled.id, *SIGNED)
+    revoked = make_approved(agent, alice)
+    hub("revoke", revoked.id, *SIGNED)
+    spent = make_approved(agent, alice)
+    redeem(spent, agent)
+    hub("resolve", spent.id, *SIGNED, "--result", "failed")
+
+    rows = [denied, cancelled, revoked, spent]
+    for row in rows:
+        row.refresh_from_db()
+    assert [row.status for row in rows] == [Status.DENIED, Status.CANCELLED, Status.REVOKED, Status.REDEEMED]
+    assert (spent.outcome.result, spent.outcome.detail) == ("failed", "Not today")
+    assert "Not today" in hub("show", denied.id)
+
+
+def test_redemptions_are_stopped_and_let_on(alice: User) -> None:
+    hub("halt", *SIGNED, "--user", "alice", "--action", "pay.*")
+
+    [stop] = lines(hub("halts", "--json"))
+    assert (stop["user"], stop["action"], stop["client"]) == (str(alice.pk), "pay.*", "any")
+    assert "Not today" in hub("halts")
+    hub("lift", stop["id"], *SIGNED)
+    assert hub("halts") == ""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_log_is_verified_and_exported(agent: Principal, alice: User) -> None:
+    make_approved(agent, alice)
+    audit.seal(limit=10)
+
+    assert hub("verify").startswith("Every link holds: 1 confirmations")
+    assert lines(hub("export"))[-1]["type"] == "end"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["deny", uuid.UUID(int=1), *SIGNED], "No such confirmation"),
+        (["show", uuid.UUID(int=1)], "No such confirmation"),
+        (["deny", uuid.UUID(int=1), "--as", "eve", "--reason", "r"], "lacks the permission"),
+        (["deny", uuid.UUID(int=1), "--as", "nobody", "--reason", "r"], "There is no user nobody"),
+        (["deny", uuid.UUID(int=1), "--as", "olga", "--reason", " "], "Give a reason"),
+        (["lift", 1, *SIGNED], "No such confirmation"),
+        (["halt", *SIGNED, "--action", "a b"], "printable ASCII"),
+        (["halt", "--as", "eve", "--reason", "r"], "lacks the permission"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_a_sentence(arguments: list[object], said: str) -> None:
+    make_user("eve")
+
+    with pytest.raises(CommandError, match=said):
+        hub(*arguments)
+    assert not Halt.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["approve", uuid.UUID(int=1)], [], ["list", "--limit", 0], ["show", 1]]
+)
+def test_there_is_no_way_to_approve(arguments: list[object]) -> None:
+    with pytest.raises((CommandError, SystemExit)):
+        hub(*arguments)
