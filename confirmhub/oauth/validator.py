@@ -20,7 +20,7 @@ from django.utils import timezone
 from oauth2_provider.oauth2_validators import OAuth2Validator
 from oauthlib.oauth2.rfc6749 import errors
 
-from confirmhub.oauth import client_secrets, resources, scopes, stepup
+from confirmhub.oauth import client_secrets, resources, scopes, stepup, throttle
 from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 from confirmhub.oauth.tokens import derive, digest
 
@@ -34,6 +34,8 @@ log = logging.getLogger(__name__)
 GRACE = timedelta(seconds=30)  # a refresh, sent again within it, gets the same answer again
 GRANTS = ("authorization_code", "refresh_token")  # of a program that people sign in to
 SERVICE_GRANT = "client_credentials"  # of a service, which acts for itself
+# A token is good for an hour, so a service that gets one for each call has it wrong, and fills the table.
+SERVICE_TOKENS = throttle.Limit(what="service-token", count=60, within=timedelta(minutes=1))
 S256_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")  # RFC 7636 section 4.2
 
 
@@ -205,6 +207,13 @@ class Validator(OAuth2Validator):
         source_refresh_token: RefreshToken | None = None,
     ) -> AccessToken:
         client = request.client
+        if client.is_service and throttle.count(SERVICE_TOKENS, who=client.client_id):
+            raise errors.CustomOAuth2Error(
+                error="temporarily_unavailable",
+                description="Too many tokens. Keep one until it ends.",
+                status_code=429,
+                request=request,
+            )
         created = AccessToken(
             user=request.user,
             application=client,

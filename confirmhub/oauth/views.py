@@ -25,7 +25,7 @@ from oauth2_provider.views.base import RevokeTokenView, TokenView
 from confirmhub.oauth import housekeeping, metadata, throttle
 from confirmhub.oauth.models import Client
 from confirmhub.oauth.scopes import OPEN_TO_ALL
-from confirmhub.oauth.validator import GRANTS, SERVICE_GRANT
+from confirmhub.oauth.validator import GRANTS, SERVICE_GRANT, SERVICE_TOKENS
 
 if TYPE_CHECKING:
     from django.http import HttpRequest
@@ -182,6 +182,8 @@ class Token(Endpoint, TokenView):
         # RFC 6749 section 5.1. The toolkit leaves both out where it refuses late.
         response["Content-Type"] = "application/json"
         response["Cache-Control"] = "no-store"
+        if response.status_code == 429:
+            response["Retry-After"] = str(int(SERVICE_TOKENS.within.total_seconds()))
         return response
 
 
