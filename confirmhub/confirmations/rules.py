@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -112,6 +113,14 @@ def asked_now(*, confirmation: Confirmation) -> QuerySet[User]:
 def may_see(*, approver: User) -> QuerySet[Confirmation]:
     """What this person may decide on, could have, or has asked for by their own agent."""
     return _while_active(approver).filter(_own(approver) | _asked_of(approver))
+
+
+def sees(*, confirmation: Confirmation, user_id: int, groups: Collection[int]) -> bool:
+    """What `may_see` says of an active person who is in these groups, for a row that is read already."""
+    if confirmation.requester_subject == str(user_id):
+        return True
+    escalated = confirmation.escalated_at is not None and confirmation.escalation_group_id in groups
+    return confirmation.mode == Mode.APPROVE and (confirmation.approver_group_id in groups or escalated)
 
 
 def parts_to_see(*, approver: User) -> list[QuerySet[Confirmation]]:

@@ -6,6 +6,7 @@ import datetime as dt
 import http.client
 import logging
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,6 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from confirmhub.confirmations import outbox, queries
-from confirmhub.confirmations.errors import NotFound
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.outbox import LeasedNotice
 from confirmhub.confirmations.sending import Kind
@@ -60,6 +60,7 @@ class _Batch:
     """What is read once for the notices of one call."""
 
     people: Mapping[int, User]
+    confirmations: Mapping[tuple[uuid.UUID, int], Confirmation]
     destinations: Mapping[int, Destination]
     mail: Email
     post: Post
@@ -75,8 +76,12 @@ def deliver(*, notice_ids: Sequence[int], post: Post = outward.post) -> None:
     ends = time.monotonic() + AT_MOST
     leased = outbox.find_leased(notice_ids=notice_ids)
     known, destinations = people.find(notices=leased)
+    pairs = [
+        (notice.confirmation_id, notice.recipient_id) for notice in leased if notice.recipient_id is not None
+    ]
+    seen = queries.get_for_approvers(pairs=pairs) if pairs else {}
     with Email() as mail:
-        batch = _Batch(known, destinations, mail, post, messages.Names())
+        batch = _Batch(known, seen, destinations, mail, post, messages.Names())
         for notice in leased:
             if time.monotonic() > ends:
                 outbox.postpone(notice_id=notice.id, until=timezone.now())
@@ -137,7 +142,9 @@ def _send(notice: LeasedNotice, destination: Destination | None, batch: _Batch) 
         return
     assert notice.recipient_id is not None
     recipient = batch.people[notice.recipient_id]
-    confirmation = _read(notice, recipient)
+    confirmation = batch.confirmations.get((notice.confirmation_id, notice.recipient_id))
+    if confirmation is None:  # they may not see it any more
+        raise _Unneeded
     asks = Kind(notice.kind) in messages.ASKING
     if asks and confirmation.effective_status is not Status.PENDING:
         raise _Unneeded
@@ -189,13 +196,6 @@ def _watched(url: str) -> Iterator[None]:
     except (OSError, http.client.HTTPException) as exc:
         breaker.failed(url)
         raise TryLater(f"The server was not reached, or did not answer: {type(exc).__name__}.") from exc
-
-
-def _read(notice: LeasedNotice, recipient: User) -> Confirmation:
-    try:
-        return queries.get_for_approver(confirmation_id=notice.confirmation_id, approver=recipient)
-    except NotFound as exc:
-        raise _Unneeded from exc
 
 
 def _send_to_service(notice: LeasedNotice, batch: _Batch) -> None:

@@ -6,15 +6,19 @@ import datetime as dt
 import json
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import ledger, outbox, queries
-from confirmhub.confirmations.models import Confirmation, Notice
+from confirmhub.confirmations.errors import NotFound
+from confirmhub.confirmations.models import Confirmation, Notice, Rule
 from confirmhub.confirmations.principals import Principal
 from confirmhub.notifications import delivery
+from tests.confirmations.clock import make_overdue
+from tests.factories import make_user
 from tests.invariants import proves
 from tests.notifications.smtp import Sink
 from tests.notifications.support import DELETE
@@ -167,3 +171,52 @@ def test_pauses_grow_up_to_a_limit() -> None:
     assert pauses[1] == delivery.FIRST_PAUSE
     assert pauses[3] == 4 * delivery.FIRST_PAUSE
     assert pauses[-1] == delivery.LONGEST_PAUSE
+
+
+@pytest.mark.parametrize("mode", ["confirm", "approve"])
+@pytest.mark.parametrize("escalated", [False, True], ids=["as-asked", "escalated"])
+@pytest.mark.parametrize("self_approval", [False, True], ids=["by-others", "by-oneself-too"])
+def test_read_many_at_once_or_one_by_one_the_same_people_may_see_a_confirmation(
+    agent: Principal, alice: User, mode: str, *, escalated: bool, self_approval: bool
+) -> None:
+    first, second = (Group.objects.create(name=name) for name in ("First", "Second"))
+    people = {
+        name: make_user(name, is_active=name != "left")
+        for name in ("first", "second", "both", "left", "nobody")
+    } | {"alice": alice}
+    for name, groups in {
+        "first": [first],
+        "second": [second],
+        "both": [first, second],
+        "left": [first, second],
+        "alice": [first],
+    }.items():
+        people[name].groups.set(groups)
+    fields: dict[str, Any] = {}
+    if mode == "approve":
+        fields = {
+            "approver_group": first,
+            "self_approval": self_approval,
+            "escalate_after": MINUTE,
+            "escalation_group": second,
+        }
+    Rule.objects.create(name="rule", rank=1, mode=mode, **fields)
+    asked = ledger.request(requester=agent, action=DELETE)
+    if escalated and mode == "approve":
+        make_overdue(asked, escalate_at=Now() - MINUTE)
+        assert ledger.escalate_due(limit=1) == 1
+
+    together = queries.get_for_approvers(pairs=[(asked.id, user.pk) for user in people.values()])
+
+    seen = {name for name, user in people.items() if (asked.id, user.pk) in together}
+    assert seen == {name for name, user in people.items() if sees(asked, user)}
+    assert "alice" in seen
+    assert not {"left", "nobody"} & seen
+
+
+def sees(confirmation: Confirmation, user: User) -> bool:
+    try:
+        queries.get_for_approver(confirmation_id=confirmation.id, approver=user)
+    except NotFound:
+        return False
+    return True
