@@ -7,6 +7,7 @@ loses no connection, and a busy port is noticed before anything else starts. A r
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import sys
 from collections.abc import Callable
@@ -28,6 +29,9 @@ GRACE = 2
 # What a request's headers may take before they are whole. httptools, the faster parser, has no limit at all.
 MAX_HEADER_BYTES = 64 * 1024
 
+# Most systems start a process with 1,024, for programs older than epoll, and allow far more.
+MAX_DESCRIPTORS = 65_536
+
 
 def config(app: Callable[..., Any]) -> uvicorn.Config:
     """How the product is served."""
@@ -47,6 +51,7 @@ def config(app: Callable[..., Any]) -> uvicorn.Config:
 
 def main() -> None:
     """Serve until told to stop."""
+    raise_descriptor_limit()
     with misconfigured.telling():
         sockets = [_listening(where) for where in sys.argv[1:]]
         django.setup()
@@ -57,6 +62,13 @@ def main() -> None:
     server.run(sockets=sockets)
     if not server.started:
         sys.exit(3)  # the lifespan failed; it has logged why
+
+
+def raise_descriptor_limit() -> None:
+    """Let this process open as many files as it may: each host that waits for a person holds one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, MAX_DESCRIPTORS)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 def _listening(where: str) -> socket.socket:

@@ -28,6 +28,8 @@ from tests.replicas.tools import ACTS
 ROOT = Path(__file__).parent.parent.parent
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
+FEW_DESCRIPTORS = 256  # what a replica starts with, as on some systems
+
 # What is around `deploy/nginx.conf` on a machine of its own. One worker, since each takes turns by itself.
 AROUND = """
 daemon off;
@@ -64,7 +66,13 @@ class Replica:
         self.log = folder / f"{self.address}.log"
         command = [sys.executable, "-m", "confirmhub.ops.web", self.address]
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                ["sh", "-c", f'ulimit -S -n {FEW_DESCRIPTORS} && exec "$@"', "sh", *command],
+                cwd=ROOT,
+                env=environment,
+                stdout=log,
+                stderr=log,
+            )
 
     def wait_until_ready(self) -> None:
         wait_until(lambda: self.process.poll() is not None or "startup complete" in self.log.read_text())

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx2
 import pytest
 
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.ops.checked import MISCONFIGURED
+from confirmhub.ops.web import MAX_DESCRIPTORS
 from tests.bridge.hosts import decide_at
 from tests.factories import kinds_of_events
 from tests.invariants import proves
 from tests.replicas.conftest import trusting
 from tests.replicas.hosts import Host, again
-from tests.replicas.serving import ROOT, Balanced
+from tests.replicas.serving import FEW_DESCRIPTORS, ROOT, Balanced
 
 
 @proves("redeem:once")
@@ -54,6 +56,14 @@ def test_a_page_knows_that_it_was_asked_for_by_tls_whatever_the_browser_says(clu
     assert answer.json()["issuer"] == cluster.url
     # Django sends it over TLS alone.
     assert answer.headers["strict-transport-security"].startswith("max-age=")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_a_replica_may_hold_more_connections_than_its_shell_allowed(cluster: Balanced) -> None:
+    limits = Path(f"/proc/{cluster.replicas[-1].process.pid}/limits").read_text()
+    soft, hard = next(line for line in limits.splitlines() if "open files" in line).split()[3:5]
+
+    assert FEW_DESCRIPTORS < int(soft) == min(int(hard), MAX_DESCRIPTORS)
 
 
 @pytest.mark.parametrize("where", ["localhost", "127.0.0.1:", "127.0.0.1:99999", "192.0.2.1:8001", "[::1"])
