@@ -15,7 +15,7 @@ from mcp_bridge.registry import BridgeTool
 
 INSTRUCTIONS = """\
 confirmhub asks a person before something is done that cannot be undone. A tool that needs a person answers \
-with a link to a page, or asks your host to open it. Show the person the link; never claim that they agreed. \
+with a link to a page, or has your host ask them. Show the person the link; never claim that they agreed. \
 When they have decided, make the same call again, or call redeem_confirmation. A yes is for one exact \
 action, once. After a no, do not ask again for the same. For a dangerous action of your own, call \
 request_confirmation first, redeem_confirmation right before you act, and report_outcome after it."""

@@ -25,7 +25,7 @@ from mcp_bridge.tools import holding, looking, paths, renaming
 NewPath = Annotated[
     str,
     Field(
-        description="The absolute path, or file:/// URI, that the file gets: its folder exists, it does not."
+        description="Where it goes: an absolute path or file:/// URI that nothing has yet. The folder exists."
     ),
     AfterValidator(paths.canonical),
 ]
