@@ -21,7 +21,7 @@ _RULE = Q(content_type__app_label="confirmations", codename__endswith="_rule") |
     content_type__app_label="confirmations", codename__endswith="_hook"
 )
 _ACCOUNTS = Q(content_type__app_label="auth", content_type__model__in=("user", "group")) | Q(
-    content_type__app_label="oauth", content_type__model="client"
+    content_type__app_label="oauth", content_type__model__in=("client", "service")
 )
 PERMISSIONS = {
     APPROVERS: Q(pk__in=()),
