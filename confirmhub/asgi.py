@@ -24,8 +24,10 @@ from starlette.types import ASGIApp  # noqa: E402
 
 from confirmhub.api import hot  # noqa: E402
 from confirmhub.confirmations import waiting  # noqa: E402
-from confirmhub.ops.health import healthz  # noqa: E402
+from confirmhub.ops.health import healthz, livez  # noqa: E402
 from confirmhub.ops.inlet import Gate, Inlet  # noqa: E402
+from confirmhub.ops.metrics import metrics  # noqa: E402
+from confirmhub.ops.watch import Watched, start_tracing  # noqa: E402
 from confirmhub.pages import live  # noqa: E402
 from mcp_bridge.app import build  # noqa: E402
 
@@ -39,11 +41,18 @@ def create() -> Starlette:
     # The queue of an answer has no end: a thread must not wait for who reads slowly, and pages are small.
     pages = WSGIMiddleware(cast(Any, django), workers=THREADS, send_queue_size=0)
     # The bridge checks the name itself, in the form that its protocol wants.
-    unnamed = ["/healthz", *(route.path for route in bridge.routes if isinstance(route, Route))]
+    unnamed = [
+        "/healthz",
+        "/livez",
+        "/metrics",
+        *(route.path for route in bridge.routes if isinstance(route, Route)),
+    ]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
+            if tracing := start_tracing():
+                stack.callback(tracing.shutdown)  # sends what is left
             await stack.enter_async_context(waiting.listening())
             await stack.enter_async_context(bridge.running())
             await stack.enter_async_context(live.running())
@@ -56,9 +65,11 @@ def create() -> Starlette:
             *live.routes,
             *hot.routes(inlet=Inlet),
             Route("/healthz", healthz),
+            Route("/livez", livez),
+            Route("/metrics", metrics),
             Mount("/", Inlet(cast(ASGIApp, pages))),
         ],
-        middleware=[Middleware(Gate, unnamed=unnamed)],
+        middleware=[Middleware(Watched), Middleware(Gate, unnamed=unnamed)],
         lifespan=lifespan,
     )
 

@@ -25,6 +25,11 @@ def text(name: str, default: str | None = None) -> str:
     return value
 
 
+def given(name: str) -> bool:
+    """Whether it is set, by itself or by a file."""
+    return bool(os.environ.get(name) or os.environ.get(f"{name}_FILE"))
+
+
 def flag(name: str, *, default: bool) -> bool:
     """Read `true` or `false`.
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
+import json
 import logging
+from contextvars import ContextVar
 
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404
@@ -12,6 +15,7 @@ from django.http.multipartparser import MultiPartParserError
 from confirmhub import display
 
 CONTINUED = "    | "
+request_id: ContextVar[str] = ContextVar("request_id", default="")  # of the request that is being answered
 # Django answers these with a 4xx. They tell of the request, and a trace of our own code tells nothing more.
 _REFUSALS = (BadRequest, Http404, MultiPartParserError, PermissionDenied, SuspiciousOperation)
 _ACCESS = "uvicorn.access"
@@ -24,6 +28,8 @@ class Formatter(logging.Formatter):
         # A copy: what is cached in a record is seen by other handlers' formatters too.
         shown = copy.copy(record)
         shown.msg, shown.args = display.text(record.getMessage().rstrip("\n")), None
+        if id_ := request_id.get():
+            shown.msg = f"{shown.msg} [{id_}]"
         shown.message = shown.msg
         shown.asctime = self.formatTime(shown, self.datefmt)
         lines = [self.formatMessage(shown)]
@@ -34,6 +40,23 @@ class Formatter(logging.Formatter):
         if record.stack_info:
             lines += _set_in(self.formatStack(record.stack_info))
         return "\n".join(lines)
+
+
+class JsonFormatter(Formatter):
+    """One JSON object a record, in ASCII, for what collects logs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "time": dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": display.text(record.getMessage().rstrip("\n")),
+        }
+        if id_ := request_id.get():
+            said["request_id"] = id_
+        if record.exc_info:
+            said["trace"] = "\n".join(_set_in(self.formatException(record.exc_info)))
+        return json.dumps(said)
 
 
 class Discreet(logging.Filter):

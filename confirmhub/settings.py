@@ -177,6 +177,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "EXCEPTION_HANDLER": "confirmhub.api.errors.handle",
     "UNAUTHENTICATED_USER": None,
 }
@@ -220,6 +221,10 @@ MAILERS = {
 }
 DEFAULT_FROM_EMAIL = env.text("DEFAULT_FROM_EMAIL", "confirmhub@localhost")
 
+# Figures at /metrics for who holds this token, and traces to this address; without them, neither.
+METRICS_TOKEN = env.secret("METRICS_TOKEN") if env.given("METRICS_TOKEN") else ""
+OTEL_EXPORTER_OTLP_ENDPOINT = env.text("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
@@ -227,10 +232,17 @@ LOGGING = {
         "line": {
             "()": "confirmhub.logs.Formatter",
             "format": "%(asctime)s %(levelname)s %(name)s %(message)s",
-        }
+        },
+        "json": {"()": "confirmhub.logs.JsonFormatter"},
     },
     "filters": {"discreet": {"()": "confirmhub.logs.Discreet"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["discreet"]}},
+    "handlers": {
+        "stderr": {
+            "class": "logging.StreamHandler",
+            "formatter": env.choice("LOG_FORMAT", ("line", "json")),
+            "filters": ["discreet"],
+        }
+    },
     "root": {"handlers": ["stderr"], "level": "INFO"},
     # Its debug lines print tokens.
     "loggers": {"oauthlib": {"level": "WARNING"}, "axes": {"level": "WARNING"}},

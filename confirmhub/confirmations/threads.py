@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import functools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,8 @@ class Threads:
         A call that has begun runs to its end, whatever becomes of the task that waits for it: a thread
         cannot be cancelled. One that has not begun when its task is cancelled never begins.
         """
-        work = functools.partial(call, *args, **kwargs)
+        # In the caller's context, which has the request's id and its trace.
+        work = functools.partial(contextvars.copy_context().run, call, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(self._pool, self._clean, work)
 
     async def close(self) -> None:

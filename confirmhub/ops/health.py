@@ -13,12 +13,15 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from http import HTTPStatus
 
+from django.conf import settings
 from django.db import Error, connection
 from django.db.migrations.loader import MigrationLoader
+from kombu import Connection
+from kombu.exceptions import OperationalError
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-PARTS = ("database", "migrations", "worker", "beat")
+PARTS = ("database", "migrations", "worker", "beat", "broker", "sealing_keys")
 FRESH = 30  # seconds; a process that was silent for longer counts as missing
 KEPT = 1.0  # seconds for which an answer is given again, so that asking costs the database nothing
 PATIENCE = 3.0  # seconds that the database has to answer
@@ -51,6 +54,11 @@ async def healthz(_request: Request) -> Response:
         status_code=HTTPStatus.OK if ready else HTTPStatus.SERVICE_UNAVAILABLE,
         headers={"Cache-Control": "no-store"},
     )
+
+
+async def livez(_request: Request) -> Response:
+    """Answer that this process serves, whatever else is down: what restarts processes asks this."""
+    return JSONResponse({"alive": True}, headers={"Cache-Control": "no-store"})
 
 
 async def _parts() -> dict[str, bool]:
@@ -92,7 +100,22 @@ def check() -> dict[str, bool]:
         "migrations": migrated,
         "worker": "worker" in alive,
         "beat": "beat" in alive,
+        "broker": _broker_answers(),
+        "sealing_keys": bool(settings.SEALING_KEYS),
     }
+
+
+def _broker_answers() -> bool:
+    """Whether Celery's broker can be reached. The embedded one lives in the worker, and with it."""
+    if settings.CELERY_BROKER_URL.startswith("memory:"):
+        return True
+    try:
+        with Connection(settings.CELERY_BROKER_URL, connect_timeout=1) as broker:
+            broker.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=1)
+    except OperationalError as exc:
+        log.warning("The broker does not answer: %s", exc)
+        return False
+    return True
 
 
 @cache

@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from confirmhub.api import errors
+from confirmhub.api.renderers import written
 from mcp_bridge import body
 
 MAX_HEADERS = 100  # browsers and hosts send some 20
@@ -52,13 +54,13 @@ class Gate:
         if len(headers) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers) > (
             MAX_HEADER_BYTES
         ):
-            return _refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large.")
+            return _refuse(scope, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large.")
         if scope["path"] in self.unnamed:
             return None
         named = [value.strip(b" \t").decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(named) != 1 or named[0] not in hosts(public_url=settings.PUBLIC_URL):
             return _refuse(
-                HTTPStatus.BAD_REQUEST, f"That host is not served here. Use {settings.PUBLIC_URL}."
+                scope, HTTPStatus.BAD_REQUEST, f"That host is not served here. Use {settings.PUBLIC_URL}."
             )
         return None
 
@@ -81,15 +83,17 @@ class Inlet:
             scope["headers"] = _plain(scope["headers"])
             raw = await body.read(request=Request(scope, receive))
         except _UnknownType:
-            answer = _refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The content type is not understood.")
+            answer = _refuse(scope, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "The content type is not understood.")
             await answer(scope, receive, send)
         except body.TooLarge:
             answer = _refuse(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"The body is larger than {body.MAX_BYTES} bytes."
+                scope,
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+                f"The body is larger than {body.MAX_BYTES} bytes.",
             )
             await answer(scope, receive, send)
         except body.TooSlow:
-            answer = _refuse(HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time.")
+            answer = _refuse(scope, HTTPStatus.REQUEST_TIMEOUT, "The body did not arrive in time.")
             await answer(scope, receive, send)
         else:
             await self.app(scope, body.replay(raw, receive), send)
@@ -131,10 +135,15 @@ def _plain(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     return [*kept, (b"content-type", (kind + "".join(others)).encode("ascii"))]
 
 
-def _refuse(status: HTTPStatus, words: str) -> Response:
+def _refuse(scope: Scope, status: HTTPStatus, words: str) -> Response:
     headers = {
         "Cache-Control": "no-store",
         "Connection": "close",  # the rest of what is sent is not read
         "X-Content-Type-Options": "nosniff",
     }
+    if scope["path"].startswith("/api/"):
+        refused = errors.handle(errors.Unread(status=status, words=words), {})
+        return Response(
+            written(refused.data), status_code=status, headers=headers, media_type=refused.content_type
+        )
     return PlainTextResponse(f"{words}\n", status_code=status, headers=headers)

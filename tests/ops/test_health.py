@@ -10,9 +10,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import connection
+from pytest_django import Settings
 from starlette.requests import Request
 
 from confirmhub.ops import health
+from tests.ops.service import free_port
 
 
 @pytest.fixture(autouse=True)
@@ -60,7 +62,7 @@ def test_an_empty_database_is_no_failure_of_the_check() -> None:
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE ops_heartbeat")
 
-    assert health.check() == {"database": True, "migrations": False, "worker": False, "beat": False}
+    assert health.check() == dict.fromkeys(health.PARTS, False) | {"database": True}
 
 
 def test_what_is_missing_is_named_and_nothing_else_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +74,17 @@ def test_what_is_missing_is_named_and_nothing_else_told(monkeypatch: pytest.Monk
     assert answer == {
         "ready": False,
         "missing": ["beat"],
-        "parts": {"database": True, "migrations": True, "worker": True, "beat": False},
+        "parts": dict.fromkeys(health.PARTS, True) | {"beat": False},
     }
+
+
+@pytest.mark.django_db
+def test_a_broker_that_is_away_is_missing(settings: Settings) -> None:
+    health.beat(name="worker")
+    health.beat(name="beat")
+    settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{free_port()}"
+
+    assert health.check() == dict.fromkeys(health.PARTS, True) | {"broker": False}
 
 
 def test_a_database_that_hangs_is_missing_and_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

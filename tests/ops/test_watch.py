@@ -1,0 +1,174 @@
+"""Figures, request ids and traces, over real HTTP; and what none of them may hold."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import httpx2
+import pytest
+from django.contrib.auth.models import User
+from opentelemetry import trace
+from pytest_django import DjangoDbBlocker, Settings
+
+from confirmhub import logs
+from confirmhub.confirmations.principals import Principal
+from confirmhub.ops import watch
+from tests.bridge.hosts import call_message, make_token, post
+from tests.bridge.serving import served
+from tests.factories import make_pending
+
+TOKEN = "t" * 40
+ID = re.compile(r"[0-9a-f]{16}")
+
+
+@pytest.fixture(scope="module")
+def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    with django_db_blocker.unblock(), served() as url:
+        yield url
+
+
+@pytest.fixture
+def url(application: str, transactional_db: None) -> str:
+    return application
+
+
+def figures(url: str) -> dict[str, float]:
+    answer = httpx2.get(f"{url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 200, answer.text
+    lines = [line.rpartition(" ") for line in answer.text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, _, value in lines}
+
+
+def test_the_figures_count_what_waits_and_what_was_asked(
+    url: str, agent: Principal, settings: Settings
+) -> None:
+    settings.METRICS_TOKEN = TOKEN
+    before = figures(url)
+    make_pending(agent)
+    httpx2.get(f"{url}/sign-in")
+
+    after = figures(url)
+
+    assert (before["confirmhub_waiting"], after["confirmhub_waiting"]) == (0, 1)
+    assert after["confirmhub_notices_due"] == 1
+    assert after["confirmhub_database_up"] == 1
+    name = 'confirmhub_requests_total{method="GET",place="pages",status="200"}'
+    assert after[name] == before.get(name, 0) + 1
+
+
+@pytest.mark.parametrize(
+    "authorization", [None, "Bearer", "Bearer x", f"Basic {TOKEN}", f"Bearer {TOKEN}x", "Bearer ü"]
+)
+def test_figures_are_for_who_holds_the_token(url: str, settings: Settings, authorization: str | None) -> None:
+    settings.METRICS_TOKEN = TOKEN
+    headers = {} if authorization is None else {"Authorization": authorization.encode()}
+
+    answer = httpx2.get(f"{url}/metrics", headers=headers)
+
+    assert (answer.status_code, "confirmhub_" in answer.text) == (401, False)
+
+
+def test_without_a_token_in_the_settings_there_are_none(url: str) -> None:
+    assert httpx2.get(f"{url}/metrics", headers={"Authorization": "Bearer x"}).status_code == 404
+
+
+def test_no_label_holds_what_a_stranger_chose(url: str, settings: Settings) -> None:
+    settings.METRICS_TOKEN = TOKEN
+    httpx2.request("BREW", f"{url}/confirm/s3cret?token=s3cret")
+
+    text = "\n".join(figures(url))
+
+    assert "s3cret" not in text
+    assert "BREW" not in text
+    assert 'method="other",place="pages"' in text
+
+
+def test_an_answer_and_its_lines_in_the_log_have_one_id(
+    url: str, agent: Principal, alice: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    token = make_token(alice, resource=f"{url}/mcp")
+
+    answers = [
+        httpx2.get(f"{url}/nothing-here"),
+        post(url, call_message("list_confirmations", {}), token=token),
+        httpx2.get(f"{url}/healthz"),
+    ]
+
+    ids = [answer.headers["X-Request-Id"] for answer in answers]
+    assert len(set(ids)) == 3
+    assert all(ID.fullmatch(id_) for id_ in ids)
+
+
+def test_a_strangers_id_is_taken_behind_a_proxy_alone(url: str, settings: Settings) -> None:
+    def answered(id_: str) -> str:
+        return str(httpx2.get(f"{url}/livez", headers={"X-Request-Id": id_}).headers["X-Request-Id"])
+
+    assert answered("from-a-stranger") != "from-a-stranger"
+    settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    assert answered("from-the-proxy") == "from-the-proxy"
+    assert ID.fullmatch(answered("x y"))
+
+
+def test_a_record_says_its_request_in_both_forms() -> None:
+    record = logging.LogRecord("n", logging.INFO, "f", 1, "hello %s", ("a\nb\x1b",), None)
+    token = logs.request_id.set("abc")
+    try:
+        line = logs.Formatter("%(message)s").format(record)
+        said = json.loads(logs.JsonFormatter().format(record))
+    finally:
+        logs.request_id.reset(token)
+
+    assert "\n" not in line
+    assert line.endswith("[abc]")
+    assert (said["request_id"], said["level"], said["logger"]) == ("abc", "INFO", "n")
+    assert not {"\n", "\x1b"} & set(said["message"])
+
+
+def test_traces_go_to_the_collector_that_the_setting_names(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    got: list[tuple[str, bytes]] = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            got.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        settings.OTEL_EXPORTER_OTLP_ENDPOINT = endpoint
+        made: list[object] = []
+        monkeypatch.setattr(trace, "set_tracer_provider", made.append)
+        provider = watch.start_tracing()
+        assert provider is not None
+        assert made == [provider]
+        monkeypatch.setattr(watch, "_tracer", provider.get_tracer("confirmhub"))
+        scope = {
+            "method": "GET",
+            "headers": [(b"traceparent", b"00-" + b"a" * 32 + b"-" + b"b" * 16 + b"-01")],
+        }
+        with watch._span(scope, name="GET pages", id_="abc") as span:
+            assert f"{span.get_span_context().trace_id:x}" == "a" * 32
+        provider.shutdown()
+        server.shutdown()
+        thread.join()
+
+    [(path, body)] = got
+    assert path == "/v1/traces"
+    assert b"GET pages" in body
+
+
+def test_without_the_setting_nothing_is_traced() -> None:
+    assert watch.start_tracing() is None
