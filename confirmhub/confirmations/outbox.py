@@ -153,6 +153,31 @@ def mark_failed(*, notice_id: int, retry_in: dt.timedelta, give_up_after: int, w
     )
 
 
+@transaction.atomic
+def fall_back(*, notice_id: int, over: tuple[int, str]) -> None:
+    """Where a notice was given up and no other way is left to that person, take this one: number and channel.
+
+    A way that was taken before for the same is not taken again.
+    """
+    row = Notice.objects.filter(id=notice_id, given_up_at__isnull=False).first()
+    if row is None:
+        return
+    others = Notice.objects.filter(
+        confirmation=row.confirmation_id, kind=row.kind, recipient=row.recipient_id
+    ).exclude(id=row.id)
+    if others.filter(given_up_at=None, withdrawn_at=None).exists():
+        return  # it was sent another way, or will be
+    destination, channel = over
+    last = Notice(
+        confirmation_id=row.confirmation_id,
+        kind=row.kind,
+        recipient_id=row.recipient_id,
+        destination=destination,
+        channel=channel,
+    )
+    Notice.objects.bulk_create([last], ignore_conflicts=True)
+
+
 def postpone(*, notice_id: int, until: dt.datetime) -> None:
     """Nobody tried to send it: it is due again at that time, and the lease was no attempt."""
     _open().filter(id=notice_id).update(

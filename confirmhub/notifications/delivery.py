@@ -121,6 +121,8 @@ def _deliver(notice: LeasedNotice, batch: _Batch) -> None:
         logger.exception("notice %d was not sent", notice.id)
     if why:
         outbox.mark_failed(notice_id=notice.id, retry_in=pause, give_up_after=most, why=why)
+        if notice.recipient_id is not None:
+            outbox.fall_back(notice_id=notice.id, over=(0, "email"))
     else:
         outbox.mark_sent(notice_id=notice.id)
     if destination is not None:

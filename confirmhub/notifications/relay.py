@@ -39,7 +39,7 @@ TOGETHER = {Lane.MAIL: 8, Lane.WEB: 1, Lane.HOOK: 1}
 
 POLL = 1.0  # seconds; a notification that got lost costs no more
 POLL_WHEN_FULL = 0.1  # seconds
-GATHER = 0.02  # seconds between two looks, so that what comes in a burst is taken together
+GATHER = 0.05  # seconds between two looks, so that what comes in a burst is taken together
 HEED = 0.2  # seconds until `stop` is heard
 PULSE = 3.0  # seconds
 PAUSE = 1.0  # seconds, after the database or the broker failed

@@ -13,13 +13,13 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 from tests.bench import common
@@ -169,7 +169,7 @@ def worker(url: str, port: int) -> Iterator[None]:
         environment.pop(name, None)
     command = [sys.executable, "-m", "celery", "-A", "confirmhub.celery", "--quiet", "worker"]
     command += ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    with Path("/tmp/notices_worker.log").open("wb") as log:
+    with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(
             command, cwd=common.ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT
         )

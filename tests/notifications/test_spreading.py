@@ -94,6 +94,35 @@ def test_a_way_that_fails_holds_up_no_other_and_is_given_up_alone(
     assert broken.failure == "The server answered 500."
 
 
+def test_whoever_can_be_reached_in_no_way_they_chose_gets_mail(
+    agent: Principal, alice: User, receiver: Receiver, sink: Sink
+) -> None:
+    for path in ("/gone", "/gone-too"):
+        chooses(alice, "slack", receiver.url(path))
+        receiver.answers[path] = answer(410)
+
+    ledger.request(requester=agent, action=DELETE)
+    work(receiver)
+
+    sink.next()
+    assert sink.received.empty()
+    assert Notice.objects.exclude(given_up_at=None).count() == 2
+
+
+def test_whoever_was_reached_in_one_way_gets_no_mail_for_another_that_failed(
+    agent: Principal, alice: User, receiver: Receiver, sink: Sink
+) -> None:
+    chooses(alice, "slack", receiver.url("/gone"))
+    chooses(alice, "teams", receiver.url("/teams"))
+    receiver.answers["/gone"] = answer(410)
+
+    ledger.request(requester=agent, action=DELETE)
+    work(receiver)
+
+    assert sink.received.empty()
+    assert Notice.objects.exclude(given_up_at=None).count() == 1
+
+
 def test_a_server_that_failed_a_moment_ago_is_not_waited_for_by_the_next(
     agent: Principal, alice: User, receiver: Receiver
 ) -> None:
