@@ -205,9 +205,10 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     @admin.display(description="record")
     def seals(self, row: Confirmation) -> str:
         if queries.log_is_intact(confirmation_id=row.id):
+            lines = "1 entry" if row.event_count == 1 else f"{row.event_count} entries"
             return (
-                f"{row.event_count} entries, each sealed with the one before it. Checked just now: all are "
-                f"in place. A checkpoint has sealed {row.sealed_events} of them."
+                f"{lines}, each sealed with the one before it. Checked just now: all are in place. "
+                f"A checkpoint has sealed {row.sealed_events} so far."
             )
         return format_html(
             '<strong class="broken">{}</strong>',
