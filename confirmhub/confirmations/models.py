@@ -218,6 +218,12 @@ class Confirmation(models.Model):
             ),
             # queries.list_for_operator and its filters
             models.Index(name="confirmation_by_status", fields=["status", "requested_at"]),
+            # figures.count
+            models.Index(
+                name="confirmation_unanswered",
+                fields=["decide_by"],
+                condition=Q(status=Status.EXPIRED, redeem_by__isnull=True),
+            ),
             models.Index(
                 name="confirmation_refused_often",
                 fields=["requested_at"],
@@ -270,6 +276,8 @@ class Decision(models.Model):
                 name="decision_view_digest_is_sha256", condition=Q(view_digest__length=32)
             ),
         ]
+        # figures.decided
+        indexes: ClassVar = [models.Index(name="decision_by_time", fields=["decided_at"])]
 
     def __str__(self) -> str:
         return f"{self.verdict} of {self.confirmation_id}"
@@ -311,6 +319,8 @@ class Event(models.Model):
             models.UniqueConstraint(name="event_seq", fields=["confirmation", "seq"]),
             models.CheckConstraint(name="event_hash_is_sha256", condition=Q(hash__length=32)),
         ]
+        # figures.refused
+        indexes: ClassVar = [models.Index(name="event_refused", fields=["at"], condition=Q(kind="refused"))]
 
     def __str__(self) -> str:
         return f"{self.seq} {self.kind}"

@@ -87,6 +87,12 @@ class Notice(models.Model):
                 fields=["confirmation"],
                 condition=Q(given_up_at__isnull=False),
             ),
+            # figures.count
+            models.Index(
+                name="notice_given_up_at",
+                fields=["given_up_at"],
+                condition=Q(given_up_at__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -633,6 +633,16 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name="confirmation",
             index=models.Index(
+                condition=models.Q(
+                    ("redeem_by__isnull", True), ("status", confirmhub.confirmations.states.Status["EXPIRED"])
+                ),
+                fields=["decide_by"],
+                name="confirmation_unanswered",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="confirmation",
+            index=models.Index(
                 condition=models.Q(("refusals__gte", 3)),
                 fields=["requested_at"],
                 name="confirmation_refused_often",
@@ -866,6 +876,10 @@ class Migration(migrations.Migration):
                 condition=models.Q(("view_digest__length", 32)), name="decision_view_digest_is_sha256"
             ),
         ),
+        migrations.AddIndex(
+            model_name="decision",
+            index=models.Index(fields=["decided_at"], name="decision_by_time"),
+        ),
         migrations.AddConstraint(
             model_name="event",
             constraint=models.UniqueConstraint(fields=("confirmation", "seq"), name="event_seq"),
@@ -875,6 +889,10 @@ class Migration(migrations.Migration):
             constraint=models.CheckConstraint(
                 condition=models.Q(("hash__length", 32)), name="event_hash_is_sha256"
             ),
+        ),
+        migrations.AddIndex(
+            model_name="event",
+            index=models.Index(condition=models.Q(("kind", "refused")), fields=["at"], name="event_refused"),
         ),
         migrations.AddIndex(
             model_name="halt",
@@ -909,6 +927,14 @@ class Migration(migrations.Migration):
                 condition=models.Q(("given_up_at__isnull", False)),
                 fields=["confirmation"],
                 name="notice_given_up",
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="notice",
+            index=models.Index(
+                condition=models.Q(("given_up_at__isnull", False)),
+                fields=["given_up_at"],
+                name="notice_given_up_at",
             ),
         ),
         migrations.AddConstraint(
