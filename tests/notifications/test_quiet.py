@@ -68,6 +68,22 @@ def test_in_the_night_in_which_the_clocks_change_they_are_shorter_or_longer(now:
     assert found - start.astimezone(dt.UTC) == length * HOUR
 
 
+@pytest.mark.parametrize(
+    ("now", "ends"),
+    [
+        ("2026-03-29 00:45", "2026-03-29 01:30"),  # at a quarter to two; the clocks skip half past two
+        (
+            "2026-10-25 00:15",
+            "2026-10-25 01:30",
+        ),  # at a quarter past two; the clocks show half past two twice
+    ],
+)
+def test_an_end_that_the_clocks_skip_or_show_twice_is_the_later_one(now: str, ends: str) -> None:
+    hours = QuietHours(starts=dt.time(22), ends=dt.time(2, 30), zone="Europe/Berlin")
+
+    assert quiet.ends(hours=hours, now=at(now, "UTC")) == at(ends, "UTC")
+
+
 @given(
     minutes=st.integers(0, 2 * 366 * 24 * 60),
     starts=st.times(),
