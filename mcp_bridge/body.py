@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import anyio
+import asyncio
+
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
@@ -33,7 +34,7 @@ async def read(*, request: Request) -> bytes:
         raise TooLarge
     body = bytearray()
     try:
-        with anyio.fail_after(READ_WITHIN):
+        async with asyncio.timeout(READ_WITHIN):
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > MAX_BYTES:

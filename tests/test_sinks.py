@@ -62,12 +62,18 @@ forloop.counter halt_like left left|pluralize:"s," line.action line.arguments li
 line.question line.status lines|length move.button move.means move.title only selection_note told
 cl.result_list|length line.account line.approvals line.due kind words
 """
+# The OpenAPI document's own words, which nobody outside has written.
+OF_THE_API = """
+line refusal.name refusal.status refusal.what route.method route.name route.path route.scope route.what
+row.kind row.name row.what table.title
+"""
 ASCII_WHEN_STORED = "line.where host redirect_host line.connection.client.host client_id audience"
 TYPED_BY_THE_READER = "query next field.errors form.non_field_errors form.username.value|default_if_none:''"
 FIT = {
     *WORDS_OF_OURS.split(),
     *RENDERED_BEFORE.split(),
     *OF_THE_REVIEW.split(),
+    *OF_THE_API.split(),
     *ASCII_WHEN_STORED.split(),
     *TYPED_BY_THE_READER.split(),
     'since|date:"j F Y"',

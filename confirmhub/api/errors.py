@@ -62,17 +62,41 @@ CHALLENGES: dict[type[Exception], tuple[HTTPStatus, str, str]] = {
     ),
 }
 
+# What is refused before anything behind the address was asked.
+UNREAD: dict[HTTPStatus, str] = {
+    HTTPStatus.BAD_REQUEST: "wrong_host",
+    HTTPStatus.REQUEST_TIMEOUT: "too_slow",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "too_large",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "unsupported_media_type",
+    HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE: "headers_too_large",
+}
+
+
+class Unread(Exception):
+    """A request that was refused by its size, its time, its type or its name."""
+
+    def __init__(self, *, status: HTTPStatus, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
 
 def handle(exc: Exception, context: dict[str, Any]) -> Response:
     """Answer any exception of a view. Django REST framework's EXCEPTION_HANDLER."""
-    if isinstance(exc, errors.ConfirmationError):
-        return _refusal(exc)
-    if isinstance(exc, Http404):
-        return _refusal(errors.NotFound())
     if type(exc) in CHALLENGES:
         return _challenge(*CHALLENGES[type(exc)], scope=auth.scope_of(context.get("view")))
-    if isinstance(exc, exceptions.APIException):
-        return _of_the_framework(exc)
+    match exc:
+        case errors.ConfirmationError():
+            return _refusal(exc)
+        case Http404():
+            return _refusal(errors.NotFound())
+        case Unread():
+            return problem(code=UNREAD[exc.status], title=str(exc), status=exc.status)
+        case exceptions.APIException():
+            return _of_the_framework(exc)
+    return _of_a_bug(exc)
+
+
+def _of_a_bug(exc: Exception) -> Response:
     logger.error("a request failed", exc_info=exc)
     if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
         return _refusal(errors.Busy(retry_after=RETRY_AFTER))

@@ -8,7 +8,6 @@ of a token from one request to the next.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -21,22 +20,21 @@ from rest_framework.exceptions import (
     AuthenticationFailed,
     NotAuthenticated,
     PermissionDenied,
+    UnsupportedMediaType,
     ValidationError,
 )
 from rest_framework.response import Response as Answer
-from rest_framework.utils.encoders import JSONEncoder
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confirmhub.api import callers, errors, parsers, requests
+from confirmhub.api.renderers import written
 from confirmhub.api.serializers import ConfirmationSerializer, etag
 from confirmhub.confirmations import queries, redeemer, waiting
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.errors import Busy, NotFound
-from confirmhub.confirmations.principals import Principal
-from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Status
 from confirmhub.confirmations.threads import Threads
 from confirmhub.oauth import bearer
@@ -123,27 +121,20 @@ async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
 async def redeem(request: Request, caller: Bearer, hot: _Hot) -> Response:
     """Spend a yes for the action that is about to be taken, and answer with the receipt."""
     confirmation_id = _id(request)
-    given = requests.About(data=parsers.parse(await request.body()))
-    given.is_valid(raise_exception=True)
-    about = given.validated_data
+    kind = request.headers.get("Content-Type", "")
+    if kind.partition(";")[0].strip().lower() != _JSON:
+        raise UnsupportedMediaType(kind)
+    about = requests.about(parsers.parse(await request.body()))
     action = Action(audience=caller.audience, name=about["action"], arguments=about["arguments"])
-
-    async def by(requester: Principal) -> Receipt:
-        return await redeemer.redeem(
-            confirmation_id=confirmation_id,
-            requester=requester,
-            action=action,
-            redemption_key=about["redemption_key"],
-        )
-
-    try:
-        receipt = await by(caller.principal)
-    except NotFound:
-        if not caller.is_service:
-            raise
-        # A service that asked for somebody: whom, the row says.
+    requester = caller.principal
+    if caller.is_service:  # for whom it asked, the row says
         requester = await hot.threads.run(callers.holding, bearer=caller, confirmation_id=confirmation_id)
-        receipt = await by(requester)
+    receipt = await redeemer.redeem(
+        confirmation_id=confirmation_id,
+        requester=requester,
+        action=action,
+        redemption_key=about["redemption_key"],
+    )
     outcome = receipt.result and {"result": receipt.result, "detail": receipt.detail}
     return _json(
         {
@@ -248,10 +239,8 @@ def _of(answer: Answer) -> Response:
 def _json(
     body: Any, *, status: int = HTTPStatus.OK, headers: dict[str, str] | None = None, media_type: str = _JSON
 ) -> Response:
-    # ASCII, as the other routes write it: a string may hold half of a surrogate pair.
-    text = json.dumps(body, cls=JSONEncoder, separators=(",", ":"))
     return Response(
-        text.encode("ascii"),
+        written(body),
         status_code=status,
         headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},
         media_type=media_type,

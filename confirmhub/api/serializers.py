@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from typing import Any
 
 from django.conf import settings
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.models import Confirmation, Decision, Outcome
+from confirmhub.confirmations.states import Result, Status, Verdict
+
+_SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_FACT = {
+    "type": "object",
+    "properties": {"label": {"type": "string"}, "value": {"type": "string"}},
+    "required": ["label", "value"],
+}
 
 
 class TimeField(serializers.DateTimeField):
     """A moment, in UTC whatever the process's time zone is."""
 
-    def __init__(self) -> None:
-        super().__init__(read_only=True, default_timezone=dt.UTC)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(read_only=True, default_timezone=dt.UTC, **options)
 
 
+@extend_schema_field(_SHA256)
 class HexField(serializers.Field[bytes, str, str, bytes]):
     """Bytes, as lowercase hex digits."""
 
@@ -32,7 +43,7 @@ class HexField(serializers.Field[bytes, str, str, bytes]):
 class DecisionSerializer(serializers.Serializer[Decision]):
     """One person's verdict. Who it was is not the requester's to know."""
 
-    verdict = serializers.CharField(read_only=True)
+    verdict = serializers.ChoiceField(choices=list(Verdict), read_only=True)
     reason = serializers.CharField(read_only=True)
     decided_at = TimeField()
 
@@ -40,11 +51,12 @@ class DecisionSerializer(serializers.Serializer[Decision]):
 class OutcomeSerializer(serializers.Serializer[Outcome]):
     """What came of the execution."""
 
-    result = serializers.CharField(read_only=True)
+    result = serializers.ChoiceField(choices=list(Result), read_only=True)
     detail = serializers.CharField(read_only=True)
     reported_at = TimeField()
 
 
+@extend_schema_field({"type": "array", "items": _FACT})
 class FactField(serializers.Field[list[tuple[str, str]], object, list[dict[str, str]], object]):
     """What was observed of the target."""
 
@@ -59,7 +71,7 @@ class ConfirmationSerializer(serializers.Serializer[Confirmation]):
     """A confirmation, as its requester reads it."""
 
     id = serializers.UUIDField(read_only=True)
-    status = serializers.CharField(source="effective_status", read_only=True)
+    status = serializers.ChoiceField(choices=list(Status), source="effective_status", read_only=True)
     audience = serializers.CharField(read_only=True)
     action = serializers.CharField(read_only=True)
     arguments = serializers.SerializerMethodField()
@@ -70,21 +82,24 @@ class ConfirmationSerializer(serializers.Serializer[Confirmation]):
     view_digest = HexField()
     requested_at = TimeField()
     decide_by = TimeField()
-    settled_at = TimeField()
-    redeem_by = TimeField()
-    redeemed_at = TimeField()
+    settled_at = TimeField(allow_null=True)
+    redeem_by = TimeField(allow_null=True)
+    redeemed_at = TimeField(allow_null=True)
     decisions = serializers.SerializerMethodField()
     # None until the executor has reported; after a redemption that means that nobody knows.
     outcome = OutcomeSerializer(read_only=True, allow_null=True, default=None)
 
+    @extend_schema_field({"type": "string", "format": "uri"})
     def get_page(self, confirmation: Confirmation) -> str:
         return f"{settings.PUBLIC_URL}/confirm/{confirmation.id}"
 
+    @extend_schema_field({"type": "object", "additionalProperties": {}})
     def get_arguments(self, confirmation: Confirmation) -> Json:
         # What is accepted survives this exactly: see `confirmations.actions`.
         arguments: Json = json.loads(confirmation.arguments)
         return arguments
 
+    @extend_schema_field(DecisionSerializer(many=True))
     def get_decisions(self, confirmation: Confirmation) -> list[object]:
         decisions = sorted(confirmation.decisions.all(), key=lambda one: (one.decided_at, one.pk))
         return [DecisionSerializer(decision).data for decision in decisions]
@@ -95,6 +110,55 @@ class ListedSerializer(serializers.Serializer[dict[str, object]]):
 
     confirmations = ConfirmationSerializer(many=True, read_only=True)
     next_cursor = serializers.UUIDField(read_only=True, allow_null=True)
+
+
+class ReportedSerializer(serializers.Serializer[dict[str, object]]):
+    """What the executor said came of it."""
+
+    result = serializers.ChoiceField(choices=list(Result), read_only=True)
+    detail = serializers.CharField(read_only=True)
+
+
+class RedeemedSerializer(serializers.Serializer[dict[str, object]]):
+    """The receipt of a spent confirmation. Where `replayed`, do not act: another attempt of this key has."""
+
+    confirmation_id = serializers.UUIDField(read_only=True)
+    digest = HexField()
+    redemption_key = serializers.CharField(read_only=True)
+    redeemed_at = TimeField()
+    replayed = serializers.BooleanField(read_only=True)
+    # None while nobody has reported.
+    outcome = ReportedSerializer(read_only=True, allow_null=True)
+
+
+class SignedSerializer(serializers.Serializer[dict[str, object]]):
+    """A receipt to keep."""
+
+    receipt = serializers.CharField(
+        read_only=True, help_text="A JWS in compact form (RFC 7515), signed by Ed25519."
+    )
+
+
+class KeysSerializer(serializers.Serializer[dict[str, object]]):
+    """A JWK set (RFC 7517), the key that signs first."""
+
+    keys = serializers.ListField(child=serializers.DictField(child=serializers.CharField()), read_only=True)
+
+
+class ProblemSerializer(serializers.Serializer[dict[str, object]]):
+    """A refusal (RFC 9457). `type` is for programs and stays; the words are for people, and may change."""
+
+    type = serializers.CharField(read_only=True)
+    title = serializers.CharField(read_only=True)
+    status = serializers.IntegerField(read_only=True)
+    detail = serializers.CharField(required=False, help_text="What it was this time.")
+    reason = serializers.CharField(
+        required=False, help_text="A person's words, why they denied, revoked or stopped it. Untrusted."
+    )
+    redeemed_at = serializers.DateTimeField(required=False)
+    errors = serializers.DictField(  # type: ignore[assignment] # the framework takes it off the class
+        required=False, help_text="What is wrong with each field that is named."
+    )
 
 
 def etag(confirmation: Confirmation) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.urls import path
+from django.urls import path, re_path
 
-from confirmhub.api import views
+from confirmhub.api import reference, views
 
 app_name = "api"
 _ONE = "api/v1/confirmations/<uuid:confirmation_id>"
-urlpatterns = [
+resources = [
     path("api/v1/confirmations", views.Confirmations.as_view(), name="confirmations"),
     path(_ONE, views.ConfirmationDetail.as_view(), name="confirmation"),
     path(f"{_ONE}/outcome", views.Outcomes.as_view(), name="outcome"),
@@ -16,5 +16,10 @@ urlpatterns = [
     path(f"{_ONE}/receipt", views.SignedReceipt.as_view(), name="receipt"),
     path("api/v1/receipt-keys", views.ReceiptKeys.as_view(), name="receipt_keys"),
     path("api/v1/waiting", views.Waiting.as_view(), name="waiting"),
-    path("api/<path:rest>", views.Nothing.as_view()),
+]
+urlpatterns = [
+    *resources,
+    path("api/v1/openapi.json", reference.openapi, name="openapi"),
+    path("api/v1/docs", reference.docs, name="docs"),
+    re_path(r"^api(?:/[\s\S]*)?\Z", views.Nothing.as_view()),
 ]

@@ -5,23 +5,31 @@ Waiting and redeeming are in `hot`: thousands do so at once, and Django's thread
 
 from __future__ import annotations
 
+import datetime as dt
 import uuid
 from http import HTTPStatus
 from typing import Any, ClassVar
 
 from django.conf import settings
 from django.http import HttpResponse
-from rest_framework.exceptions import MethodNotAllowed, ParseError, ValidationError
+from rest_framework.exceptions import MethodNotAllowed, ParseError, Throttled, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from confirmhub.api import callers, limits, requests
 from confirmhub.api.auth import BearerAuthentication, HasScope, bearer_of
+from confirmhub.api.operations import answered, of_one, operation, sent
 from confirmhub.api.parsers import StrictJSONParser
-from confirmhub.api.renderers import AsciiJSONRenderer
-from confirmhub.api.serializers import ConfirmationSerializer, ListedSerializer, etag
-from confirmhub.confirmations import ledger, proof, queries
+from confirmhub.api.renderers import AnyAccept, AsciiJSONRenderer
+from confirmhub.api.serializers import (
+    ConfirmationSerializer,
+    KeysSerializer,
+    ListedSerializer,
+    SignedSerializer,
+    etag,
+)
+from confirmhub.confirmations import errors, ledger, proof, queries
 from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.errors import NotFound
 from confirmhub.confirmations.models import Confirmation
@@ -30,6 +38,14 @@ from confirmhub.confirmations.states import Result
 from confirmhub.oauth.bearer import Bearer
 
 FOR_SERVICES = ("question", "facts", "fingerprint")
+MADE = (HTTPStatus.OK, HTTPStatus.CREATED)
+A_TIME = dt.datetime(2026, 1, 5, 12, tzinfo=dt.UTC)  # of examples
+SETTLED = (
+    errors.Denied(reason="Not today."),
+    errors.Expired(),
+    errors.Revoked(reason="No longer."),
+    errors.Cancelled(),
+)
 
 
 class Resource(APIView):
@@ -39,6 +55,7 @@ class Resource(APIView):
     permission_classes = (HasScope,)
     parser_classes = (StrictJSONParser,)
     renderer_classes = (AsciiJSONRenderer,)
+    content_negotiation_class = AnyAccept
     scopes: ClassVar[dict[str, str]] = {}
 
     @property
@@ -73,6 +90,7 @@ class Confirmations(Resource):
         "POST": "confirm:request",
     }
 
+    @operation(name="list", query=requests.Page, gives=ListedSerializer)
     def get(self, request: Request) -> Response:
         """List the newest first. A service sees all that it asked, a person's program its own for them."""
         given = requests.Page(data=_query(request))
@@ -91,6 +109,30 @@ class Confirmations(Resource):
         more = page[-1].id if len(found) > len(page) else None
         return Response(ListedSerializer({"confirmations": page, "next_cursor": more}).data)
 
+    @operation(
+        name="ask",
+        takes=requests.Asked,
+        gives=ConfirmationSerializer,
+        on=MADE,
+        refuses=(
+            errors.PolicyDenies(),
+            errors.ActionDiffers(),
+            errors.TooManyOpen(retry_after=10),
+            Throttled(60),
+        ),
+        headers=(
+            sent(
+                "Idempotency-Key",
+                "Your own key for this question. The same key gets the same confirmation again, whatever"
+                " became of it; with another action it is refused.",
+                pattern=r'^(?!""$)[!-~]{1,200}$',
+            ),
+            answered("Location", "The address of the confirmation.", on=MADE),
+            answered("ETag", "What changes with it.", on=MADE),
+            answered("RateLimit-Policy", "How much may be asked.", on=MADE),
+            answered("RateLimit", "What of that is left, and for how many seconds.", on=MADE),
+        ),
+    )
     def post(self, request: Request) -> Response:
         """Ask for a confirmation, or get back the open one that was asked for before."""
         bearer = bearer_of(request)
@@ -122,12 +164,24 @@ class ConfirmationDetail(Resource):
     http_method_names = ("get", "head")
     scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "HEAD": "confirm:read"}
 
+    @operation(
+        name="read",
+        gives=ConfirmationSerializer,
+        refuses=of_one(),
+        headers=(
+            sent("If-None-Match", "The ETag of what you have."),
+            answered("ETag", "What changes with it.", on=(HTTPStatus.OK, HTTPStatus.NOT_MODIFIED)),
+        ),
+        empty=(HTTPStatus.NOT_MODIFIED,),
+    )
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response | HttpResponse:
         """Read it. With If-None-Match, 304 as long as nothing has changed."""
         found = _mine(bearer_of(request), confirmation_id)
         tag = etag(found)
         if tag in [one.strip() for one in request.headers.get("If-None-Match", "").split(",")]:
-            return HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+            unchanged = HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
+            del unchanged.headers["Content-Type"]
+            return unchanged
         return Response(ConfirmationSerializer(found).data, headers={"ETag": tag})
 
 
@@ -137,6 +191,12 @@ class Outcomes(Resource):
     http_method_names = ("post",)
     scopes: ClassVar[dict[str, str]] = {"POST": "confirm:redeem"}
 
+    @operation(
+        name="report",
+        takes=requests.Report,
+        gives=ConfirmationSerializer,
+        refuses=of_one(errors.AlreadyReported()),
+    )
     def post(self, request: Request, confirmation_id: uuid.UUID) -> Response:
         """Report it, under the key of the redemption. The same result again changes nothing."""
         bearer = bearer_of(request)
@@ -157,6 +217,12 @@ class Cancellation(Resource):
     http_method_names = ("post",)
     scopes: ClassVar[dict[str, str]] = {"POST": "confirm:request"}
 
+    @operation(
+        name="cancel",
+        takes=requests.Withdrawal,
+        gives=ConfirmationSerializer,
+        refuses=of_one(*SETTLED, errors.AlreadyDecided(), errors.AlreadyRedeemed(redeemed_at=A_TIME)),
+    )
     def post(self, request: Request, confirmation_id: uuid.UUID) -> Response:
         """Take back a question that nobody has decided on."""
         bearer = bearer_of(request)
@@ -172,6 +238,7 @@ class SignedReceipt(Resource):
     http_method_names = ("get", "head")
     scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "HEAD": "confirm:read"}
 
+    @operation(name="receipt", gives=SignedSerializer, refuses=of_one(errors.NotRedeemed()))
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response:
         """Get it signed, as a JWS in compact form."""
         found = _mine(bearer_of(request), confirmation_id)
@@ -185,10 +252,12 @@ class ReceiptKeys(APIView):
     authentication_classes = ()
     permission_classes = ()
     renderer_classes = (AsciiJSONRenderer,)
+    content_negotiation_class = AnyAccept
 
+    @operation(name="receipt_keys", gives=KeysSerializer, is_public=True)
     def get(self, request: Request) -> Response:  # noqa: ARG002 - the framework's signature
         """Get them as a JWK set."""
-        return Response(proof.keys(), headers={"Cache-Control": "public, max-age=3600"})
+        return Response(proof.keys())
 
 
 class Nothing(APIView):
@@ -197,6 +266,7 @@ class Nothing(APIView):
     authentication_classes = ()
     permission_classes = ()
     renderer_classes = (AsciiJSONRenderer,)
+    content_negotiation_class = AnyAccept
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the framework's
         """Refuse it before anything is read.
@@ -213,6 +283,7 @@ class Waiting(Resource):
     http_method_names = ("get", "head")
     scopes: ClassVar[dict[str, str]] = {"GET": "confirm:admin", "HEAD": "confirm:admin"}
 
+    @operation(name="waiting", gives=ListedSerializer, refuses=(NotFound(),))
     def get(self, request: Request) -> Response:
         """List it, what is due first at the top, a hundred at most."""
         bearer = bearer_of(request)

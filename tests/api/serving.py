@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 
 from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.models import Confirmation
 from confirmhub.oauth import services
 
 AUDIENCE = "https://payments.example/api"
@@ -51,3 +52,14 @@ def make_service(url: str, *, name: str = "Payments", audience: str = AUDIENCE) 
 
 def action(*, audience: str) -> Action:
     return Action(audience=audience, name="payments.transfer", arguments=TRANSFER["arguments"])  # type: ignore[arg-type]
+
+
+def row(answer: httpx2.Response) -> Confirmation:
+    return Confirmation.objects.get(id=answer.json()["id"])
+
+
+def refusal(answer: httpx2.Response) -> tuple[int, str]:
+    assert answer.headers["Content-Type"] == "application/problem+json", answer.text
+    assert answer.headers["Cache-Control"] == "no-store"
+    assert answer.json()["status"] == answer.status_code
+    return answer.status_code, answer.json()["type"].removeprefix("urn:confirmhub:")

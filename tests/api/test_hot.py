@@ -4,39 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 
 import httpx2
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from pytest_django import DjangoDbBlocker
 
 from confirmhub.api import hot
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.roles import OPERATORS
-from tests.api.serving import TRANSFER, Caller
-from tests.api.test_asking import refusal, row
-from tests.bridge.hosts import make_token
-from tests.bridge.serving import served
+from tests.api.serving import TRANSFER, Caller, refusal, row
 from tests.factories import decide, make_user
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
-
-
-@pytest.fixture
-def program(url: str, alice: User) -> Caller:
-    return Caller(url, make_token(alice, resource=f"{url}/mcp"))
 
 
 def settle(asked: httpx2.Response, approver: User) -> None:
