@@ -36,7 +36,7 @@ from confirmhub.pages.errors import busy
 from confirmhub.pages.forms import DecisionForm, DenialsForm, ReasonForm, SearchForm
 from confirmhub.pages.refusals import refuse
 
-HISTORY_ROWS = 50
+HISTORY_ROWS = 25
 SEARCHED_ROWS = 500
 RECENT_ROWS = 6
 COMPARED_ROWS = 50  # among so many of a requester's last questions, one to compare with is looked for

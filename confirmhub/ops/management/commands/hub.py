@@ -110,7 +110,8 @@ class Command(BaseCommand):
             ("Decide by", _time(row.decide_by)),
             ("Redeemed at", _time(row.redeemed_at)),
             ("Reason", row.settled_reason or "none"),
-            ("Outcome", f"{outcome.result}: {outcome.detail}" if outcome else "none is recorded"),
+            ("Outcome", outcome.result if outcome else "none is recorded"),
+            *([("What came of it", outcome.detail)] if outcome else []),
             ("Log", "whole" if queries.log_is_intact(confirmation_id=id) else "BROKEN: run `hub verify`"),
         ]
         for name, value in lines:
