@@ -11,7 +11,7 @@ from django.template.context import Context
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from confirmhub.display import Part
+from confirmhub.display import Part, Shown
 from confirmhub.pages import stops, values
 from confirmhub.pages.stops import Stop
 from confirmhub.pages.values import Piece, Value
@@ -55,6 +55,12 @@ def stops_told(context: Context) -> list[Stop]:
 def pieces(value: Value) -> SafeString:
     """A text on one line, to stand in an isolate that the template gives it."""
     return _draw(value.pieces)
+
+
+@register.simple_tag
+def shown(value: Shown) -> SafeString:
+    """A text that was rendered as one run, to stand in an isolate that the template gives it."""
+    return format_html_join("", "{}", ((_part(part),) for part in value.parts))
 
 
 @register.simple_tag
