@@ -10,12 +10,13 @@ import pytest
 from django.contrib.auth.models import Group, User
 
 from confirmhub.confirmations import proof
+from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Mode, Verdict
 from tests.api.serving import AUDIENCE, TRANSFER, Caller, make_service, refusal, row
 from tests.bridge.hosts import make_token
 from tests.confirmations.test_rules import make_rule
-from tests.factories import decide, make_user
+from tests.factories import decide, make_approved, make_user, principal_for, redeem
 
 
 def test_a_program_asks_spends_the_yes_and_reports(program: Caller, alice: User) -> None:
@@ -308,3 +309,20 @@ def test_an_outcome_without_the_key_of_the_redemption_is_refused(
 
     assert refusal(answer)[0] in (400, 404)
     assert program.get(f"confirmations/{asked.json()['id']}").json()["outcome"] is None
+
+
+def test_what_a_tool_of_the_server_did_is_not_the_callers_to_report(program: Caller, alice: User) -> None:
+    requester = principal_for(alice)
+    mine = Action(
+        audience=f"{program.url}/mcp", name="delete_file", arguments={"path": "/x"}, tool_digest=b"t" * 32
+    )
+    done = make_approved(requester, alice, action=mine)
+    redeem(done, requester, action=mine, key="k")
+
+    answer = program.post(
+        f"confirmations/{done.id}/outcome",
+        {"redemption_key": "k", "result": "succeeded", "detail": "Deleted."},
+    )
+
+    assert refusal(answer) == (404, "not_found")
+    assert program.get(f"confirmations/{done.id}").json()["outcome"] is None
