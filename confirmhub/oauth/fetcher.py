@@ -37,6 +37,9 @@ FRESH_AT_MOST = timedelta(days=1)
 HOST = re.compile(r"(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z]([a-z0-9-]*[a-z0-9])?")
 _PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)+")
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+# All that is given out on the internet (RFC 4291 section 2.4). What is not, a site may use inside of it, as
+# some still do with the site-local addresses of old, which Python takes for global.
+_UNICAST = ipaddress.ip_network("2000::/3")
 _MAX_AGE = re.compile(r"max-age\s*=\s*\"?(\d{1,9})")
 
 type Resolve = Callable[[str, int], list[str]]
@@ -69,7 +72,7 @@ def is_public(address: str) -> bool:
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed in _NAT64:  # how an IPv6-only network reaches the IPv4 address inside
             parsed = ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF)
-        elif parsed.ipv4_mapped or parsed.sixtofour or parsed.teredo:
+        elif parsed not in _UNICAST or parsed.sixtofour or parsed.teredo:
             return False
     return parsed.is_global and not parsed.is_multicast
 
