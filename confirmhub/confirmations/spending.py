@@ -36,7 +36,7 @@ WITH redeemed AS (
     ON CONFLICT DO NOTHING RETURNING confirmation_id
 ), chained AS (
     UPDATE confirmations_confirmation AS c
-    SET event_count = c.event_count + 1,
+    SET event_count = c.event_count + 1, has_outcome = true,
         event_head = confirmhub_event_hash(
             c.event_head, c.id, c.event_count + 1, %(result)s, 'executor', statement_timestamp(), %(detail)s)
     FROM recorded WHERE c.id = recorded.confirmation_id

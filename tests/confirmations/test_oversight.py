@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import threading
 from collections.abc import Callable
 
@@ -265,6 +266,32 @@ def test_an_operator_says_what_came_of_a_redemption_that_nobody_reported(
         ledger.report_outcome(receipt=receipt, result=Result.SUCCEEDED)
     with pytest.raises(errors.AlreadyReported):
         ledger.resolve_outcome(confirmation_id=approved.id, operator=olga, result=Result.SUCCEEDED, note="r")
+
+
+@pytest.mark.parametrize("how", ["reported", "resolved", "in one transaction"])
+def test_a_row_says_itself_whether_it_has_an_outcome(
+    transactional_db: None, agent: Principal, alice: User, olga: User, how: str
+) -> None:
+    approved = make_approved(agent, alice)
+    if how == "in one transaction":
+        ledger.redeem_with(
+            confirmation_id=approved.id,
+            requester=agent,
+            action=TRANSFER,
+            redemption_key="k",
+            effect=lambda _: "Done.",
+        )
+    else:
+        receipt = redeem(approved, agent)
+        assert [row.id for row in queries.list_without_outcome(older_than=dt.timedelta())] == [approved.id]
+        if how == "reported":
+            ledger.report_outcome(receipt=receipt, result=Result.FAILED)
+        else:
+            ledger.resolve_outcome(confirmation_id=approved.id, operator=olga, result=Result.FAILED, note="r")
+
+    approved.refresh_from_db()
+    assert approved.has_outcome
+    assert not queries.list_without_outcome(older_than=dt.timedelta()).exists()
 
 
 def test_only_what_was_redeemed_has_an_outcome(agent: Principal, olga: User) -> None:
