@@ -56,6 +56,11 @@ def take(
         # nobody touches what is in it.
         os.mkdir(place, mode=0o700, dir_fd=folder)
         with paths.within(folder, place) as held:
+            if not _is_closed(held):
+                raise ToolError(
+                    f"{paths.shown(path)} was not {done}: the folder {place} that was made beside it is not "
+                    "closed to others, or was swapped."
+                )
             os.rename(path.name, FILE, src_dir_fd=folder, dst_dir_fd=held)
             size = os.stat(FILE, dir_fd=held, follow_symlinks=False).st_size
             _act_or_put_back(path, folder=folder, held=held, place=place, is_same=is_same, act=act, done=done)
@@ -64,6 +69,17 @@ def take(
         raise ToolError(f"{paths.shown(path)} was not {done}: {exc.strerror}.") from exc
     finally:
         _remove_if_empty(folder, place)
+
+
+def _is_closed(held: int) -> bool:
+    """Whether this folder, just made, is empty and nobody else's to touch.
+
+    Who may write beside it can put another in its place before it is opened; and some file systems know no
+    modes.
+    """
+    status = os.fstat(held)
+    is_ours = status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
+    return is_ours and not os.listdir(held)
 
 
 def _act_or_put_back(
