@@ -134,12 +134,20 @@ def mark_sent(*, notice_id: int) -> None:
 
 
 @transaction.atomic
-def mark_failed(*, notice_id: int, retry_in: dt.timedelta, give_up_after: int, why: str = "") -> None:
+def mark_failed(
+    *,
+    notice_id: int,
+    retry_in: dt.timedelta,
+    give_up_after: int,
+    why: str = "",
+    or_else: tuple[int, str] | None = None,
+) -> None:
     """It was not sent: try again in `retry_in`, or give up after that many attempts.
 
-    What is given up stands in the queue, and in the confirmation's log with `why`, in words of ours.
+    What is given up stands in the queue, and in the confirmation's log with `why`, in words of ours. Where no
+    other way to that person is left then, `or_else` is taken: number and channel of one.
     """
-    row = _open().filter(id=notice_id).select_for_update().first()
+    row = _last_of(notice_id)
     if row is None:
         return
     one = Notice.objects.filter(id=row.id)
@@ -151,17 +159,24 @@ def mark_failed(*, notice_id: int, retry_in: dt.timedelta, give_up_after: int, w
     rows.log(
         row.confirmation_id, "unsent", actor="outbox", notice=row.kind, to=to, channel=row.channel, why=why
     )
+    if or_else:
+        _fall_back(row, over=or_else)
 
 
-@transaction.atomic
-def fall_back(*, notice_id: int, over: tuple[int, str]) -> None:
-    """Where a notice was given up and no other way is left to that person, take this one: number and channel.
+def _last_of(notice_id: int) -> Notice | None:
+    """The notice, locked, unless it is over. Those of one thing to one person end one after the other.
 
-    A way that was taken before for the same is not taken again.
+    Two that ended at once would each take the other for a way that is left.
     """
-    row = Notice.objects.filter(id=notice_id, given_up_at__isnull=False).first()
+    row = _open().filter(id=notice_id).first()
     if row is None:
-        return
+        return None
+    rows.take_turns(f"notice {row.confirmation_id} {row.kind} {row.recipient_id}")
+    return _open().filter(id=notice_id).select_for_update().first()
+
+
+def _fall_back(row: Notice, *, over: tuple[int, str]) -> None:
+    """Where no other way is left to that person, take this one, unless it was taken before for the same."""
     others = Notice.objects.filter(
         confirmation=row.confirmation_id, kind=row.kind, recipient=row.recipient_id
     ).exclude(id=row.id)
@@ -185,9 +200,15 @@ def postpone(*, notice_id: int, until: dt.datetime) -> None:
     )
 
 
-def withdraw(*, notice_id: int) -> None:
-    """Nobody needs it any more."""
-    _open().filter(id=notice_id).update(withdrawn_at=Now())
+@transaction.atomic
+def withdraw(*, notice_id: int, or_else: tuple[int, str] | None = None) -> None:
+    """Nobody needs it any more; or not in this way, and `or_else` is for it as in `mark_failed`."""
+    row = _last_of(notice_id)
+    if row is None:
+        return
+    Notice.objects.filter(id=row.id).update(withdrawn_at=Now())
+    if or_else:
+        _fall_back(row, over=or_else)
 
 
 def _open() -> QuerySet[Notice]:

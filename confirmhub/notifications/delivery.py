@@ -40,11 +40,18 @@ ATTEMPTS_OF_HOOKS = 32
 AT_MOST = 30.0
 """Seconds that one call goes on for: half a lease, so that no other worker takes what is still in hand."""
 
+MAIL = (0, "email")
+"""The way to their account's address, for whom no other is left."""
+
 breaker = Breaker()
 
 
 class _Unneeded(Exception):
     """Nobody needs the notice any more."""
+
+
+class _Unwanted(Exception):
+    """The recipient has turned this way off, or removed it."""
 
 
 class _Quiet(Exception):
@@ -104,6 +111,9 @@ def _deliver(notice: LeasedNotice, batch: _Batch) -> None:
     except _Unneeded:
         outbox.withdraw(notice_id=notice.id)
         return
+    except _Unwanted:
+        outbox.withdraw(notice_id=notice.id, or_else=MAIL)
+        return
     except _Quiet as exc:
         outbox.postpone(notice_id=notice.id, until=exc.until)
         return
@@ -120,9 +130,8 @@ def _deliver(notice: LeasedNotice, batch: _Batch) -> None:
         why = f"It could not be sent: {type(exc).__name__}."
         logger.exception("notice %d was not sent", notice.id)
     if why:
-        outbox.mark_failed(notice_id=notice.id, retry_in=pause, give_up_after=most, why=why)
-        if notice.recipient_id is not None:
-            outbox.fall_back(notice_id=notice.id, over=(0, "email"))
+        last = MAIL if notice.recipient_id is not None else None
+        outbox.mark_failed(notice_id=notice.id, retry_in=pause, give_up_after=most, why=why, or_else=last)
     else:
         outbox.mark_sent(notice_id=notice.id)
     if destination is not None:
@@ -151,7 +160,7 @@ def _send(notice: LeasedNotice, destination: Destination | None, batch: _Batch) 
     if asks and confirmation.effective_status is not Status.PENDING:
         raise _Unneeded
     if notice.destination and (destination is None or not destination.is_active):
-        raise _Unneeded
+        raise _Unwanted
     until = quiet.waits_until(
         hours=getattr(recipient, "quiet_hours", None),
         now=timezone.now(),

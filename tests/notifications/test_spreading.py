@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import ledger, outbox
@@ -157,8 +161,8 @@ def test_ways_that_hang_fill_their_own_lane_and_leave_mail_its_room(
 
 
 @pytest.mark.parametrize("change", ["off", "removed"])
-def test_a_way_that_is_not_wanted_any_more_is_not_taken(
-    agent: Principal, alice: User, receiver: Receiver, change: str
+def test_a_way_that_is_not_wanted_any_more_is_not_taken_and_mail_comes_instead(
+    agent: Principal, alice: User, receiver: Receiver, sink: Sink, change: str
 ) -> None:
     chosen = chooses(alice, "slack", receiver.url())
     ledger.request(requester=agent, action=DELETE)
@@ -169,9 +173,57 @@ def test_a_way_that_is_not_wanted_any_more_is_not_taken(
         chosen.delete()
 
     delivery.deliver(notice_ids=[Notice.objects.get().pk], post=receiver.post)
+    work(receiver)
 
-    assert Notice.objects.get().withdrawn_at is not None
+    assert Notice.objects.get(channel="slack").withdrawn_at is not None
     assert receiver.received.empty()
+    sink.next()
+    assert sink.received.empty()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_ways_that_end_at_once_the_second_sees_that_none_is_left(
+    agent: Principal, alice: User, receiver: Receiver
+) -> None:
+    for path in ("/one", "/two"):
+        chooses(alice, "slack", receiver.url(path))
+    ledger.request(requester=agent, action=DELETE)
+    relays.Relay(send=lambda *_: None, pulse=lambda: None).forward()
+    one, two = Notice.objects.values_list("pk", flat=True)
+    started = threading.Barrier(2, timeout=20)
+
+    def end(notice_id: int) -> None:
+        try:
+            with transaction.atomic():
+                outbox.withdraw(notice_id=notice_id, or_else=delivery.MAIL)
+                # Both have ended theirs before either is committed, unless one waits for the other.
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    started.wait(timeout=0.5)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        list(pool.map(end, (one, two)))
+
+    assert Notice.objects.filter(channel="email", destination=0).count() == 1
+
+
+def test_whoever_is_given_up_on_and_told_another_way_is_one_step(
+    agent: Principal, alice: User, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chooses(alice, "slack", receiver.url("/gone"))
+    receiver.answers["/gone"] = answer(410)
+    ledger.request(requester=agent, action=DELETE)
+
+    def die(*_: Any, **__: Any) -> None:
+        raise SystemExit("killed here")
+
+    relays.Relay(send=lambda *_: None, pulse=lambda: None).forward()
+    monkeypatch.setattr(Notice.objects, "bulk_create", die)
+    with pytest.raises(SystemExit):
+        delivery.deliver(notice_ids=[Notice.objects.get().pk], post=receiver.post)
+
+    assert Notice.objects.get().given_up_at is None
 
 
 def test_spreading_twice_changes_nothing(agent: Principal) -> None:
