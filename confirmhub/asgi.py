@@ -22,6 +22,7 @@ from starlette.middleware import Middleware  # noqa: E402
 from starlette.routing import Mount, Route  # noqa: E402
 from starlette.types import ASGIApp  # noqa: E402
 
+from confirmhub.aap import routes as aap  # noqa: E402
 from confirmhub.api import hot  # noqa: E402
 from confirmhub.confirmations import waiting  # noqa: E402
 from confirmhub.ops.health import healthz, livez  # noqa: E402
@@ -57,6 +58,7 @@ def create() -> Starlette:
             await stack.enter_async_context(bridge.running())
             await stack.enter_async_context(live.running())
             await stack.enter_async_context(hot.running())
+            await stack.enter_async_context(aap.running())
             yield
 
     return Starlette(
@@ -64,6 +66,7 @@ def create() -> Starlette:
             *bridge.routes,
             *live.routes,
             *hot.routes(inlet=Inlet),
+            *aap.routes(inlet=Inlet),
             Route("/healthz", healthz),
             Route("/livez", livez),
             Route("/metrics", metrics),

@@ -30,6 +30,7 @@ INSTALLED_APPS = [
     "confirmhub.review",
     "confirmhub.notifications",
     "confirmhub.api",
+    "confirmhub.aap",
     "confirmhub.ops",
     "oauth2_provider",
     "rest_framework",

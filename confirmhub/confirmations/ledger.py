@@ -8,6 +8,7 @@ Time is Postgres's.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import uuid
 
@@ -70,10 +71,12 @@ def request(
     observation: Observation | None = None,
     idempotency_key: str | None = None,
     question: str = "Allow this action once?",
+    decide_within: dt.timedelta | None = None,
 ) -> Confirmation:
     """Ask for a confirmation, or get the open one back that was asked for before. Joins a transaction.
 
     `summary` is the agent's words, untrusted; `question` the tool author's, at most 200 characters.
+    `decide_within` may shorten the policy's time to decide, and never lengthens it.
 
     Raises:
         InvalidAction: Something is too long to be shown whole, or the idempotency key is malformed.
@@ -84,7 +87,7 @@ def request(
     screen.refuse_what_cannot_be_shown(action=action, summary=summary, observation=observation)
     if idempotency_key is not None:
         rows.check_key(idempotency_key, of="idempotency")
-    policy = rules.applying_to(action=action, requester=requester)
+    policy = rules.applying_to(action=action, requester=requester).within(decide_within)
     if policy.mode is Mode.DENY:
         raise errors.PolicyDenies
 

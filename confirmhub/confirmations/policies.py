@@ -7,7 +7,7 @@ a rule changes nothing that was asked before.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from confirmhub.confirmations.states import Assurance, Mode
 
@@ -49,6 +49,12 @@ class Policy:
     """How long after it was asked the members of the escalation group may decide too; None: never."""
 
     escalation_group_id: int | None = None
+
+    def within(self, patience: dt.timedelta | None) -> Policy:
+        """The same, with no more time to decide than its requester waits for; None: as it is."""
+        if patience is None or patience >= self.decide_within:
+            return self
+        return replace(self, decide_within=patience)
 
     @property
     def remind_after(self) -> dt.timedelta | None:

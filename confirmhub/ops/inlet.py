@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from confirmhub.aap import refusals
+from confirmhub.aap import routes as aap
 from confirmhub.api import errors
 from confirmhub.api.renderers import written
 from mcp_bridge import body
@@ -141,6 +143,8 @@ def _refuse(scope: Scope, status: HTTPStatus, words: str) -> Response:
         "Connection": "close",  # the rest of what is sent is not read
         "X-Content-Type-Options": "nosniff",
     }
+    if scope["path"].startswith(f"{aap.PREFIX}/"):
+        return refusals.error(words, status=status, code=errors.UNREAD[status], headers=headers)
     if scope["path"].startswith("/api/"):
         refused = errors.handle(errors.Unread(status=status, words=words), {})
         return Response(

@@ -20,6 +20,7 @@ APPEND = ("SELECT", "INSERT")
 KEEP = ("SELECT", "INSERT", "UPDATE")
 ALL = ("SELECT", "INSERT", "UPDATE", "DELETE")
 RIGHTS = {
+    "aap_submission": APPEND,
     "confirmations_event": APPEND,
     "confirmations_confirmation": KEEP,
     "confirmations_decision": APPEND,

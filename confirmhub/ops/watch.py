@@ -24,6 +24,7 @@ _ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 _PLACES = (
     ("/mcp", "bridge"),
     ("/api/", "api"),
+    ("/aap/", "api"),
     ("/oauth/", "oauth"),
     ("/.well-known/", "oauth"),
     ("/admin/", "review"),

@@ -1,0 +1,11 @@
+"""The Agent Approval Protocol (AAP), served: its published clients ask here, and people decide as ever.
+
+An adapter with a version of its own. What the protocol has no room for stays as it is, and what would weaken
+a confirmation is left out; docs/aap.md says what.
+"""
+
+PROTOCOL = "1"
+"""The version of the protocol, which is in its paths."""
+
+VERSION = "0.1.0"
+"""The version of this adapter."""
