@@ -1,8 +1,7 @@
 """The two routes that thousands use at once: waiting, which holds no thread, and redeeming, in batches.
 
 They stand beside Django's, with the same rules for what they take, the same refusals and the same document.
-Tokens are looked up together, those that arrive while the last look-up runs, so that nothing is remembered
-of a token from one request to the next.
+Nothing is remembered of a token from one request to the next.
 """
 
 from __future__ import annotations
@@ -13,9 +12,12 @@ import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
+from django.utils.csp import build_policy
 from rest_framework.exceptions import (
     AuthenticationFailed,
     NotAuthenticated,
@@ -30,58 +32,52 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confirmhub.api import callers, errors, parsers, requests
+from confirmhub.api.lookups import Reader, Together
 from confirmhub.api.renderers import written
 from confirmhub.api.serializers import ConfirmationSerializer, etag
 from confirmhub.confirmations import queries, redeemer, waiting
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.errors import Busy, NotFound
+from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 from confirmhub.confirmations.threads import Threads
 from confirmhub.oauth import bearer
 from confirmhub.oauth.bearer import Bearer
 from confirmhub.oauth.scopes import expand
 
-THREADS = 2  # one database connection each
 MOST_WAITING = 5_000  # in one process
 _JSON = "application/json"
 
 logger = logging.getLogger(__name__)
 
 
-class _Tokens:
-    """Looks up in one statement what arrived while the last one ran."""
-
-    def __init__(self, threads: Threads) -> None:
-        self._threads = threads
-        self._asked: dict[str, asyncio.Future[Bearer | None]] = {}
-        self._task: asyncio.Task[None] | None = None
-
-    async def find(self, token: str) -> Bearer | None:
-        if token not in self._asked:
-            self._asked[token] = asyncio.get_running_loop().create_future()
-        answer = self._asked[token]
-        if self._task is None or self._task.done():
-            self._task = asyncio.create_task(self._look_up())
-        return await asyncio.shield(answer)
-
-    async def _look_up(self) -> None:
-        while self._asked:
-            asked, self._asked = self._asked, {}
-            try:
-                found = await self._threads.run(bearer.find_all_for_api, tokens=list(asked))
-            except Exception as exc:  # noqa: BLE001 - each of those who wait raises it
-                for answer in asked.values():
-                    answer.set_exception(exc)
-                continue
-            for token, answer in asked.items():
-                answer.set_result(found.get(token))
-
-
 class _Hot:
     def __init__(self) -> None:
-        self.threads = Threads(count=THREADS, name="api")
-        self.tokens = _Tokens(self.threads)
+        self.reader = Reader()
+        # One database connection each. A crowd that waits must hold up no redemption.
+        self.writers, self.readers = Threads(count=1, name="api"), Threads(count=2, name="api-wait")
+        self.tokens = Together(self._tokens)
+        self.holders = Together(self._holders)
         self.waiting = 0
+
+    async def close(self) -> None:
+        await self.tokens.close()
+        await self.holders.close()
+        await self.reader.close()
+        await self.writers.close()
+        await self.readers.close()
+
+    async def _tokens(self, tokens: list[str]) -> dict[str, Bearer]:
+        rows = await self.reader.rows(*bearer.statement_for_api(tokens=tokens))
+        found, used = bearer.read_for_api(tokens=tokens, rows=rows)
+        if used:
+            await self.writers.run(bearer.note_use, ids=used)
+        return found
+
+    async def _holders(self, asked: list[tuple[str, uuid.UUID]]) -> dict[tuple[str, uuid.UUID], str]:
+        theirs = queries.requesters_of(ids=[id_ for _, id_ in asked])
+        rows = await self.reader.rows(*theirs.query.sql_with_params())
+        return {(client_id, id_): subject for id_, client_id, subject in rows}
 
 
 _hot: _Hot | None = None
@@ -97,7 +93,7 @@ async def running() -> AsyncIterator[None]:
             yield
     finally:
         _hot = None
-        await mine.threads.close()
+        await mine.close()
 
 
 async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
@@ -110,9 +106,9 @@ async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
         raise Busy(retry_after=5)
     hot.waiting += 1
     try:
-        status, body, tag = await hot.threads.run(_read, caller, confirmation_id)
-        if status is Status.PENDING and await waiting.settled(confirmation_id, within=within) is not status:
-            _, body, tag = await hot.threads.run(_read, caller, confirmation_id)
+        status, body, tag = await hot.readers.run(_read, caller, confirmation_id)
+        if status is Status.PENDING and await _settled(request, confirmation_id, within) is not status:
+            _, body, tag = await hot.readers.run(_read, caller, confirmation_id)
     finally:
         hot.waiting -= 1
     return _json(body, headers={"ETag": tag})
@@ -128,7 +124,10 @@ async def redeem(request: Request, caller: Bearer, hot: _Hot) -> Response:
     action = Action(audience=caller.audience, name=about["action"], arguments=about["arguments"])
     requester = caller.principal
     if caller.is_service:  # for whom it asked, the row says
-        requester = await hot.threads.run(callers.holding, bearer=caller, confirmation_id=confirmation_id)
+        subject = await hot.holders.find((requester.client_id, confirmation_id))
+        if subject is None:
+            raise NotFound
+        requester = Principal(client_id=requester.client_id, subject=subject)
     receipt = await redeemer.redeem(
         confirmation_id=confirmation_id,
         requester=requester,
@@ -198,7 +197,10 @@ class _Endpoint:
 
 
 async def _caller(request: Request, hot: _Hot, *, scope: str) -> Bearer:
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    given = request.headers.getlist("Authorization")
+    if len(given) > 1:  # which of them counts, a proxy and we might see differently
+        raise AuthenticationFailed
+    scheme, _, token = "".join(given).partition(" ")
     if scheme.lower() != "bearer":
         raise NotAuthenticated
     found = await hot.tokens.find(token)
@@ -209,11 +211,32 @@ async def _caller(request: Request, hot: _Hot, *, scope: str) -> Bearer:
     return found
 
 
-def _id(request: Request) -> uuid.UUID:
+async def _settled(request: Request, confirmation_id: uuid.UUID, within: timedelta) -> Status:
+    """The status once it has left pending, or pending when time is up, or when nobody listens any more."""
+    settled = asyncio.create_task(waiting.settled(confirmation_id, within=within))
+    gone = asyncio.create_task(_gone(request))
     try:
-        return uuid.UUID(request.path_params["confirmation_id"])
+        await asyncio.wait({settled, gone}, return_when=asyncio.FIRST_COMPLETED)
+        return settled.result() if settled.done() else Status.PENDING
+    finally:
+        settled.cancel()
+        gone.cancel()
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _id(request: Request) -> uuid.UUID:
+    given = request.path_params["confirmation_id"]
+    try:
+        found = uuid.UUID(given)
     except ValueError as exc:
         raise NotFound from exc
+    if str(found) != given:  # one address for each, as Django has it
+        raise NotFound
+    return found
 
 
 def _query(request: Request) -> dict[str, str]:
@@ -236,12 +259,28 @@ def _of(answer: Answer) -> Response:
     return _json(answer.data, status=answer.status_code, headers=headers, media_type=kind)
 
 
+@cache
+def _guards(*, https: bool) -> dict[str, str]:
+    """What Django's middleware adds to every other answer."""
+    guards = {
+        "Cache-Control": "no-store",
+        "Content-Security-Policy": build_policy(settings.SECURE_CSP),
+        "Cross-Origin-Opener-Policy": settings.SECURE_CROSS_ORIGIN_OPENER_POLICY,
+        "Referrer-Policy": settings.SECURE_REFERRER_POLICY,
+        "X-Content-Type-Options": "nosniff",
+        "X-Frame-Options": settings.X_FRAME_OPTIONS,
+        "X-Robots-Tag": "noindex, nofollow",
+    }
+    strict = {"Strict-Transport-Security": f"max-age={settings.SECURE_HSTS_SECONDS}"}
+    return guards | strict if https else guards
+
+
 def _json(
     body: Any, *, status: int = HTTPStatus.OK, headers: dict[str, str] | None = None, media_type: str = _JSON
 ) -> Response:
     return Response(
         written(body),
         status_code=status,
-        headers={"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", **(headers or {})},
+        headers={**_guards(https=settings.HTTPS), **(headers or {})},
         media_type=media_type,
     )

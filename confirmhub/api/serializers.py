@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from django.conf import settings
+from django.utils.http import parse_etags
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -164,3 +165,9 @@ class ProblemSerializer(serializers.Serializer[dict[str, object]]):
 def etag(confirmation: Confirmation) -> str:
     """What changes with the confirmation, and with the one thing that happens to it by itself."""
     return f'"{confirmation.event_count}-{confirmation.effective_status}"'
+
+
+def is_known(tag: str, if_none_match: str) -> bool:
+    """Whether the caller has it already (RFC 9110 section 13.1.2: any, or one of these, weak or not)."""
+    given = parse_etags(if_none_match)
+    return given == ["*"] or tag in [one.removeprefix("W/") for one in given]

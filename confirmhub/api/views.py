@@ -28,6 +28,7 @@ from confirmhub.api.serializers import (
     ListedSerializer,
     SignedSerializer,
     etag,
+    is_known,
 )
 from confirmhub.confirmations import errors, ledger, proof, queries
 from confirmhub.confirmations.actions import Action, Observation
@@ -178,7 +179,7 @@ class ConfirmationDetail(Resource):
         """Read it. With If-None-Match, 304 as long as nothing has changed."""
         found = _mine(bearer_of(request), confirmation_id)
         tag = etag(found)
-        if tag in [one.strip() for one in request.headers.get("If-None-Match", "").split(",")]:
+        if is_known(tag, request.headers.get("If-None-Match", "")):
             unchanged = HttpResponse(status=HTTPStatus.NOT_MODIFIED, headers={"ETag": tag})
             del unchanged.headers["Content-Type"]
             return unchanged

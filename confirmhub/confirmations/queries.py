@@ -164,6 +164,12 @@ def requester_of(*, confirmation_id: uuid.UUID, client_id: str) -> Principal:
     return Principal(client_id=client_id, subject=subject)
 
 
+def requesters_of(*, ids: Collection[uuid.UUID]) -> QuerySet[Confirmation, tuple[uuid.UUID, str, str]]:
+    """The query for id, client and subject of all of these, for who runs it on another connection."""
+    asked = Confirmation.objects.filter(id__in=ids)
+    return asked.values_list("id", "requester_client_id", "requester_subject")
+
+
 def list_page(
     *,
     client_id: str,

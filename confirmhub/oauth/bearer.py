@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
+from typing import Any, NamedTuple
 
 from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -19,6 +22,7 @@ from confirmhub.oauth.tokens import digest
 MAX_LENGTH = 200  # characters; ours have 48
 NOTED_EVERY = timedelta(minutes=5)  # how exactly `Connection.last_used_at` is known
 
+_CHECKSUMS: list[str] = []  # where those that are asked for go
 _OF_A_PERSON = Q(is_service=False, user__is_active=True)
 _OF_A_SERVICE = Q(is_service=True, application__authorization_grant_type="client-credentials")
 
@@ -46,7 +50,7 @@ def find(*, token: str) -> Bearer | None:
     Accepted is a token of an active person and a client that is not blocked, unexpired by the
     database's clock, for exactly our resource, with the least scope.
     """
-    return _read(_row(token, _OF_A_PERSON))
+    return _find(token, _OF_A_PERSON)
 
 
 def find_for_api(*, token: str) -> Bearer | None:
@@ -55,48 +59,95 @@ def find_for_api(*, token: str) -> Bearer | None:
     A service's token is good for what the operator lets the service do now, and for no other audience
     than the one it has now.
     """
-    return _read(_row(token, _OF_A_PERSON | _OF_A_SERVICE))
+    return _find(token, _OF_A_PERSON | _OF_A_SERVICE)
 
 
-def find_all_for_api(*, tokens: Collection[str]) -> dict[str, Bearer]:
-    """Of these tokens, those that `find_for_api` finds, in one query."""
-    usable = {digest(token): token for token in tokens if _may_be_one(token)}
-    found = {usable[row.token_checksum]: _read(row) for row in _usable(_OF_A_PERSON | _OF_A_SERVICE, usable)}
-    return {token: bearer for token, bearer in found.items() if bearer is not None}
+def statement_for_api(*, tokens: Collection[str]) -> tuple[str, list[Any]]:
+    """The query of `find_for_api` for all of these at once, for who runs it on another connection."""
+    sql, values = _compiled()
+    checksums = [digest(token) for token in tokens if _may_be_one(token)]
+    return sql, [checksums if value is _CHECKSUMS else value for value in values]
 
 
-def _row(token: str, whose: Q) -> AccessToken | None:
-    return _usable(whose, [digest(token)]).first() if _may_be_one(token) else None
+@cache
+def _compiled() -> tuple[str, tuple[Any, ...]]:
+    """Compiled once: that takes longer than running it."""
+    these = RawSQL("SELECT unnest(%s::text[])", [_CHECKSUMS])
+    compiled: tuple[str, tuple[Any, ...]] = _usable(
+        _OF_A_PERSON | _OF_A_SERVICE, these
+    ).query.sql_with_params()
+    return compiled
+
+
+def read_for_api(
+    *, tokens: Collection[str], rows: Iterable[tuple[Any, ...]]
+) -> tuple[dict[str, Bearer], list[int]]:
+    """Whose tokens these are, by what `statement_for_api` found; and the ids to give to `note_use`."""
+    checksums = {digest(token): token for token in tokens}
+    found = [(row, bearer) for row in (_Row(*row) for row in rows) if (bearer := _read(row))]
+    bearers = {checksums[row.checksum]: bearer for row, bearer in found}
+    return bearers, [row.id for row, _ in found if _is_to_be_noted(row)]
+
+
+def note_use(*, ids: Collection[int]) -> None:
+    """Write down that these tokens are in use."""
+    AccessToken.objects.filter(pk__in=ids).update(used_at=timezone.now())
+
+
+class _Row(NamedTuple):
+    checksum: str
+    id: int
+    resource: list[str]
+    scope: str
+    is_service: bool
+    expires: datetime
+    used_at: datetime | None
+    user_id: int | None
+    client_id: str
+    audience: str
+    service_scope: str
+
+
+_COLUMNS = (
+    *("token_checksum", "pk", "resource", "scope", "is_service", "expires", "used_at", "user_id"),
+    *("application__client_id", "application__audience", "application__service_scope"),
+)
+
+
+def _find(token: str, whose: Q) -> Bearer | None:
+    row = _usable(whose, [digest(token)]).first() if _may_be_one(token) else None
+    if row is None or (found := _read(_Row(*row))) is None:
+        return None
+    if _is_to_be_noted(_Row(*row)):
+        note_use(ids=[_Row(*row).id])
+    return found
 
 
 def _may_be_one(token: str) -> bool:
     return 0 < len(token) <= MAX_LENGTH and token.isascii()
 
 
-def _usable(whose: Q, checksums: Collection[str]) -> QuerySet[AccessToken]:
-    found: QuerySet[AccessToken] = AccessToken.objects.select_related("user", "application").filter(
+def _usable(whose: Q, checksums: Collection[str] | RawSQL) -> QuerySet[AccessToken, tuple[Any, ...]]:
+    usable = AccessToken.objects.filter(
         whose, token_checksum__in=checksums, expires__gt=Now(), application__blocked=False
     )
+    found: QuerySet[AccessToken, tuple[Any, ...]] = usable.values_list(*_COLUMNS)
     return found
 
 
-def _read(row: AccessToken | None) -> Bearer | None:
-    if row is None:
-        return None
-    client = row.application
-    audience = client.audience if row.is_service else settings.MCP_RESOURCE
+def _read(row: _Row) -> Bearer | None:
+    audience = row.audience if row.is_service else settings.MCP_RESOURCE
     if not audience or row.resource != [audience]:
         return None
     granted = frozenset(row.scope.split())
     if row.is_service:
-        granted &= frozenset(client.service_scope.split())
+        granted &= frozenset(row.service_scope.split())
     if not scopes.expand(granted).issuperset(scopes.LEAST):
         return None
-    _note_use(row)
     return Bearer(
         principal=Principal(
-            client_id=client.client_id,
-            subject=f"client:{client.client_id}" if row.is_service else str(row.user.pk),
+            client_id=row.client_id,
+            subject=f"client:{row.client_id}" if row.is_service else str(row.user_id),
         ),
         scopes=granted,
         expires_at=row.expires,
@@ -106,7 +157,5 @@ def _read(row: AccessToken | None) -> Bearer | None:
     )
 
 
-def _note_use(row: AccessToken) -> None:
-    now = timezone.now()
-    if row.used_at is None or row.used_at <= now - NOTED_EVERY:
-        AccessToken.objects.filter(pk=row.pk).update(used_at=now)
+def _is_to_be_noted(row: _Row) -> bool:
+    return row.used_at is None or row.used_at <= timezone.now() - NOTED_EVERY

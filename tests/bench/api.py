@@ -192,6 +192,19 @@ def best(measure: Callable[..., dict[str, float]], *, runs: int, connections: in
     return max((measure(connections=connections) for _ in range(runs)), key=_per_second)
 
 
+def measure(bench: ledger.Bench, api: Api, *, runs: int) -> dict[str, Any]:
+    api.redeem(connections=16)  # warms up
+    found: dict[str, Any] = {"redeem": {}}
+    for connections in CONNECTIONS:
+        found["redeem"][connections] = rounds(bench, api, connections, runs=runs)
+        say(f"{connections} connections: {found['redeem'][connections]}")
+    found["read"] = best(api.read, runs=runs, connections=16)
+    say(f"read: {found['read']}")
+    found["ask"] = best(api.ask, runs=1, connections=16)
+    say(f"ask: {found['ask']}")
+    return found
+
+
 def main() -> None:
     options = common.arguments(__doc__)
     seconds, runs = (2, 2) if options.quick else (4, 4)
@@ -201,18 +214,11 @@ def main() -> None:
         tempfile.TemporaryDirectory() as static,
     ):
         os.environ["STATIC_ROOT"] = static
-        with common.database() as url, bridge.served(listener) as server:
-            bench = ledger.Bench(url, seconds=seconds)
-            api = Api(bench, port=listener.getsockname()[1], pid=server.pid)
-            api.redeem(connections=16)  # warms up
-            found: dict[str, Any] = {"redeem": {}}
-            for connections in CONNECTIONS:
-                found["redeem"][connections] = rounds(bench, api, connections, runs=runs)
-                say(f"{connections} connections: {found['redeem'][connections]}")
-            found["read"] = best(api.read, runs=runs, connections=16)
-            say(f"read: {found['read']}")
-            found["ask"] = best(api.ask, runs=1, connections=16)
-            say(f"ask: {found['ask']}")
+        with common.database() as url:
+            bench = ledger.Bench(url, seconds=seconds)  # it copies the database, which nobody may use then
+            with bridge.served(listener) as server:
+                api = Api(bench, port=listener.getsockname()[1], pid=server.pid)
+                found = measure(bench, api, runs=runs)
     common.figures(**found, bar=BAR)
 
 

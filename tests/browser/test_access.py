@@ -91,6 +91,10 @@ def test_the_page_before_the_sign_in(open_page: OpenPage, program: str, alice: U
     check(page, program=program)
 
 
+def test_the_page_of_the_api(open_page: OpenPage, program: str) -> None:
+    check(open_page("/api/v1/docs"), program=program)
+
+
 @pytest.mark.parametrize("path", ["/", "/history", "/password", "/account/hosts"])
 def test_the_pages_of_a_newcomer(open_page: OpenPage, program: str, alice: User, path: str) -> None:
     check(open_page(path, as_=alice), program=program)

@@ -1,0 +1,100 @@
+"""Look-ups from the event loop, many in one statement, on a connection of their own.
+
+Not in threads: a thread waits for the interpreter's lock at every step while the loop is busy, which cost
+more time than all else that a redemption does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import psycopg
+
+from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.errors import Busy
+
+APPLICATION = "confirmhub api"  # the connection's name in pg_stat_activity
+PATIENCE = "-c lock_timeout=3s -c statement_timeout=10s"  # as for Django's connections
+
+type Rows = list[tuple[Any, ...]]
+
+
+class Reader:
+    """Runs queries, one after the other; a connection that was lost is made anew."""
+
+    def __init__(self) -> None:
+        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._turn = asyncio.Lock()
+
+    async def rows(self, sql: str, values: Sequence[Any]) -> Rows:
+        """What the query finds, as the driver reads it.
+
+        Raises:
+            Busy: The database is away.
+        """
+        async with self._turn:
+            if self._connection is not None:
+                with suppress(psycopg.OperationalError):  # it was lost since: try another
+                    return await self._run(self._connection, sql, values)
+                await self.close()
+            try:
+                self._connection = await self._connect()
+                return await self._run(self._connection, sql, values)
+            except psycopg.OperationalError as exc:
+                await self.close()
+                raise Busy(retry_after=3) from exc
+
+    async def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            await self._connection.close()
+            self._connection = None
+
+    @staticmethod
+    async def _run(connection: psycopg.AsyncConnection[tuple[Any, ...]], sql: str, values: Any) -> Rows:
+        cursor = await connection.execute(sql.encode("ascii"), values)
+        return await cursor.fetchall()
+
+    async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
+        return await psycopg.AsyncConnection.connect(
+            conninfo(), autocommit=True, options=PATIENCE, application_name=APPLICATION
+        )
+
+
+class Together[Key: Hashable, Value]:
+    """Finds together what was asked for while the last look-up ran. Nothing is remembered."""
+
+    def __init__(self, find: Callable[[list[Key]], Awaitable[dict[Key, Value]]]) -> None:
+        self._find = find
+        self._asked: dict[Key, asyncio.Future[Value | None]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def find(self, key: Key) -> Value | None:
+        """What belongs to the key, as of now."""
+        if key not in self._asked:
+            self._asked[key] = asyncio.get_running_loop().create_future()
+        answer = self._asked[key]
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._look_up())
+        return await asyncio.shield(answer)
+
+    async def close(self) -> None:
+        """Look nothing up any more."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def _look_up(self) -> None:
+        while self._asked:
+            asked, self._asked = self._asked, {}
+            try:
+                found = await self._find(list(asked))
+            except Exception as exc:  # noqa: BLE001 - each of those who wait raises it
+                for answer in asked.values():
+                    answer.set_exception(exc)
+                continue
+            for key, answer in asked.items():
+                answer.set_result(found.get(key))
