@@ -47,7 +47,7 @@ class ProgramAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
     def own_name(self, client: Client) -> str:
         return display.text(client.name)
 
-    @admin.action(description="Block the selected; their tokens stop working")
+    @admin.action(description="Block the selected; their tokens stop working", permissions=["change"])
     def block(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
         ids = list(queryset.values_list("client_id", flat=True))
         blocked = queryset.update(blocked=True)
@@ -55,7 +55,9 @@ class ProgramAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
             connections.withdraw(client_id=client_id, reason=BLOCKED)
         self.message_user(request, f"{blocked} blocked.")
 
-    @admin.action(description="Make a new secret; the old one and its tokens stop working")
+    @admin.action(
+        description="Make a new secret; the old one and its tokens stop working", permissions=["change"]
+    )
     def renew_secret(self, request: HttpRequest, queryset: QuerySet[Client]) -> HttpResponse | None:
         client = queryset.first() if queryset.count() == 1 else None
         if client is None or client.client_type != Client.CLIENT_CONFIDENTIAL:
