@@ -10,6 +10,7 @@ urlpatterns = [
     path("", include("confirmhub.api.urls")),
     path("", include("confirmhub.pages.urls")),
     path("", include("confirmhub.notifications.urls")),
+    path("admin/", include("confirmhub.review.urls")),
     path("admin/", admin.site.urls),
 ]
 handler400 = "confirmhub.pages.errors.bad_request"

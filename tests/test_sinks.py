@@ -61,6 +61,8 @@ block.super field field.auto_id field.errors field.help_text field.html_name fie
 forloop.counter halt_like left left|pluralize:"s," line.action line.arguments line.asked line.asker line.id
 line.question line.status lines|length move.button move.means move.title only selection_note told
 cl.result_list|length line.account line.approvals line.due kind words
+cell every key label line.name line.note since table.chart table.columns|length table.key table.note
+table.title tile.label tile.link tile.note tile.number tile.tone until
 """
 # The OpenAPI document's own words, which nobody outside has written.
 OF_THE_API = """
@@ -247,6 +249,7 @@ def everything(person: User, settings: Settings) -> dict[str, tuple[str, tuple[s
         "consent": (consent, ("the-client", "the-person")),
         "connected": (page("/account/hosts"), ("the-client",)),
         "queue": (page(queue), ("first",)),
+        "dashboard": (page("/admin/dashboard"), ("the-person", "second")),
         "row": (page(f"{queue}{asked.id}/change/"), ("the-key", "the-value", "the-fact", "the-summary")),
         "other row": (page(f"{queue}{failed.id}/change/"), ("the-yes", "the-outcome")),
         "mail": (mail("asked"), ("the-person",)),
