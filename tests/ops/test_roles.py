@@ -8,12 +8,13 @@ from datetime import timedelta
 
 import psycopg
 import pytest
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 
 from confirmhub.confirmations import audit, ledger
 from confirmhub.confirmations.dsn import conninfo
-from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result
 from confirmhub.ops import roles
@@ -98,3 +99,20 @@ def test_the_service_retires_what_is_old_through_the_one_function_for_it(
 
     assert retired == 1
     assert not Confirmation.objects.exists()
+
+
+@proves("log:append-only")
+@pytest.mark.parametrize(
+    "statement", ["UPDATE django_admin_log SET change_message = ''", "DELETE FROM django_admin_log"]
+)
+def test_the_service_cannot_rewrite_who_edited_the_rules(
+    as_service: psycopg.Connection, alice: User, statement: str
+) -> None:
+    rule = Rule.objects.create(name="r", rank=1, mode="confirm")
+    LogEntry.objects.log_actions(alice.pk, [rule], CHANGE, change_message="mode: confirm -> allow")
+
+    with pytest.raises(psycopg.errors.IntegrityConstraintViolation):
+        as_service.execute(statement)
+
+    User.objects.create_user("temp").delete()  # who has edited nothing can still go
+    assert LogEntry.objects.get().change_message == "mode: confirm -> allow"
