@@ -122,14 +122,8 @@ def remind_due(*, limit: int) -> int:
 
     Joins a transaction.
     """
-    due = Confirmation.objects.filter(
-        status=Status.PENDING, decide_by__gt=Now(), remind_at__lte=Now(), reminded_at__isnull=True
-    )
-    found = list(
-        due.order_by("remind_at").select_for_update(no_key=True, skip_locked=True, of=("self",))[:limit]
-    )
+    found = _take(limit, due="remind_at", done="reminded_at")
     for confirmation in found:
-        Confirmation.objects.filter(id=confirmation.id).update(reminded_at=Now())
         people = list(rules.asked_now(confirmation=confirmation))
         rows.tell(people, "reminder", confirmation)
         rows.log(confirmation.id, "reminded", actor="clock", people=str(len(people)))
@@ -143,17 +137,22 @@ def escalate_due(*, limit: int) -> int:
 
     Joins a transaction.
     """
-    due = Confirmation.objects.filter(
-        status=Status.PENDING, decide_by__gt=Now(), escalate_at__lte=Now(), escalated_at__isnull=True
-    )
-    found = list(
-        due.order_by("escalate_at").select_for_update(no_key=True, skip_locked=True, of=("self",))[:limit]
-    )
+    found = _take(limit, due="escalate_at", done="escalated_at")
     for confirmation in found:
-        Confirmation.objects.filter(id=confirmation.id).update(escalated_at=Now())
-        confirmation.refresh_from_db()
         members = rules.asked_now(confirmation=confirmation)
         added = list(members.filter(groups=confirmation.escalation_group_id))
         rows.tell(added, "escalated", confirmation)
         rows.log(confirmation.id, "escalated", actor="clock", people=str(len(added)))
     return len(found)
+
+
+def _take(limit: int, *, due: str, done: str) -> list[Confirmation]:
+    """Lock what waits and whose time for this has come, and write down that it is done."""
+    waiting = Confirmation.objects.filter(
+        status=Status.PENDING, decide_by__gt=Now(), **{f"{due}__lte": Now(), f"{done}__isnull": True}
+    )
+    taken = list(waiting.order_by(due).select_for_update(no_key=True, skip_locked=True, of=("self",))[:limit])
+    for confirmation in taken:
+        Confirmation.objects.filter(id=confirmation.id).update(**{done: Now()})
+        confirmation.refresh_from_db()
+    return taken
