@@ -27,6 +27,7 @@ def bars(*, title: str, series: Mapping[str, Sequence[int]], labels: Sequence[st
     Templates take it as it is: the serializer has escaped what it holds.
     """
     top = max(map(sum, zip(*series.values(), strict=True)))
+    every = -(-len(labels) // LABELS)
     chart = pygal.StackedBar(
         js=(),
         css=(),
@@ -35,9 +36,7 @@ def bars(*, title: str, series: Mapping[str, Sequence[int]], labels: Sequence[st
         margin=4,
         margin_right=14,  # half of the last label
         show_legend=False,
-        x_labels=labels,
-        x_labels_major_every=-(-len(labels) // LABELS),
-        show_minor_x_labels=False,
+        x_labels=[label if place % every == 0 else "" for place, label in enumerate(labels)],
         truncate_label=-1,
         y_labels=ticks(top),
         value_formatter="{:,.0f}".format,

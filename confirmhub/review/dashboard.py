@@ -331,8 +331,7 @@ def _length(length: timedelta) -> str:
     seconds = length.total_seconds()
     if seconds < 10:
         return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes} min {rest} s" if 1 <= minutes < 10 else wording.ago(length)
+    return f"{seconds / 60:.1f} min" if 60 <= seconds < 600 else wording.ago(length)
 
 
 def _clock(begins: datetime, form: str) -> str:

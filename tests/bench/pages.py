@@ -275,6 +275,7 @@ def measure(listener: socket.socket, number: int, rows: int) -> dict[str, dict[s
         "queue_denied": f"{QUEUE}?status__exact=denied",
         "queue_requester": f"{QUEUE}?requester={CLIENT}3",
         "queue_page_50": f"{QUEUE}?p=50",
+        "queue_dashboard": "/admin/dashboard?range=month",
     }
     found: dict[str, dict[str, Any]] = {}
     with served(listener) as (port, pid):

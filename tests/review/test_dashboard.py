@@ -150,7 +150,7 @@ def test_who_approves_everything_at_once_is_pointed_out(
 
     assert hasty[:2] == ["alice", "mostly in under 5 s"]
     assert hasty[2:5] == ["6", "83 %", "100 %"]
-    assert careful == ["bob", "6", "100 %", "0 %", "2 min 0 s"]
+    assert careful == ["bob", "6", "100 %", "0 %", "2.0 min"]
 
 
 def test_names_from_outside_are_shown_with_their_marks(onlooker: Client) -> None:
