@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import secrets
 import time
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -104,7 +104,7 @@ def _id(scope: Scope) -> str:
         for name, value in scope["headers"]:
             if name == b"x-request-id" and _ID.fullmatch(value):
                 return str(value.decode("ascii"))
-    return secrets.token_hex(8)
+    return str(uuid.uuid4())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-REFUND = {
+REFUND: dict[str, Any] = {
     "tool": "issue_refund",
     "arguments": {"payment_id": "payment_123", "amount": 4900, "exact": 0.1},
     "timeout": "10m",
@@ -23,10 +23,14 @@ class Raw:
     token: str | None
 
     def call(self, method: str, path: str, **options: Any) -> httpx2.Response:
-        headers = dict(options.pop("headers", {}))
-        if self.token is not None:
-            headers.setdefault("Authorization", f"Bearer {self.token}")
-        return httpx2.request(method, f"{self.base}/v1/{path}", headers=headers, timeout=40, **options)
+        given = options.pop("headers", {})
+        headers = list(given.items() if isinstance(given, dict) else given)
+        if self.token is not None and "Authorization" not in dict(headers):
+            headers.append(("Authorization", f"Bearer {self.token}"))
+        # Over plain HTTP; the certificates, which would be read for each call anew, are not looked at.
+        return httpx2.request(
+            method, f"{self.base}/v1/{path}", headers=headers, timeout=40, verify=False, **options
+        )
 
     def ask(self, *, key: str = "k1", **more: Any) -> httpx2.Response:
         return self.send(json.dumps(REFUND | more).encode(), key=key)

@@ -23,7 +23,7 @@ from tests.bridge.serving import served
 from tests.factories import make_pending
 
 TOKEN = "t" * 40
-ID = re.compile(r"[0-9a-f]{16}")
+ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @pytest.fixture(scope="module")
