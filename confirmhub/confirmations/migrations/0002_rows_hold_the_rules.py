@@ -176,13 +176,16 @@ $$;
 
 CREATE FUNCTION confirmations_ring() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM pg_notify('confirmhub_outbox', '');
+    -- Transactions that notify commit one at a time, so the many that insert no row must not.
+    IF EXISTS (SELECT FROM inserted) THEN
+        PERFORM pg_notify('confirmhub_outbox', '');
+    END IF;
     RETURN NULL;
 END;
 $$;
-CREATE TRIGGER confirmations_ring AFTER INSERT ON confirmations_notice
+CREATE TRIGGER confirmations_ring AFTER INSERT ON confirmations_notice REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION confirmations_ring();
-CREATE TRIGGER confirmations_ring AFTER INSERT ON confirmations_chore
+CREATE TRIGGER confirmations_ring AFTER INSERT ON confirmations_chore REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION confirmations_ring();
 """
 
