@@ -40,15 +40,15 @@ class Done(NamedTuple):
 
 def act_if_approved(
     guarded: Guarded[Any], arguments: BaseModel, confirmation_id: uuid.UUID, requester: Principal, key: str
-) -> Done | None:
-    """Spend the yes and act, if there is one now. None: it waits, or it is over; nothing was done.
+) -> Done | Confirmation:
+    """Spend the yes and act, if there is one now; else the whole row: it waits, or it is over.
 
     Raises:
         ToolError, ConfirmationError: It was refused, or it failed; the text says which.
     """
     confirmation = queries.find_approved(confirmation_id=confirmation_id, requester=requester)
     if confirmation is None:
-        return None
+        return queries.get_for_requester(confirmation_id=confirmation_id, requester=requester)
     if guarded.action(arguments).digest != bytes(confirmation.digest):
         raise errors.ActionDiffers
     seen = _look_again(guarded, arguments, confirmation, requester)

@@ -112,13 +112,15 @@ async def _call(
     state = rounds.State.of(ctx.request_state)
     answer = rounds.answer(ctx, state)
     declined = answer is not None and answer.action != "accept"
-    if not declined and not state.shown:
-        done = await _in_one_go(acting.act_if_approved, guarded, arguments, state.confirmation_id, ctx)
-        if done is not None:
-            return _done(done)
-    confirmation = await in_thread(
-        queries.get_for_requester, confirmation_id=state.confirmation_id, requester=caller()
-    )
+    if declined or state.shown:
+        confirmation = await in_thread(
+            queries.get_for_requester, confirmation_id=state.confirmation_id, requester=caller()
+        )
+    else:
+        found = await _in_one_go(acting.act_if_approved, guarded, arguments, state.confirmation_id, ctx)
+        if isinstance(found, acting.Done):
+            return _done(found)
+        confirmation = found
     # The boundary binds a state to the arguments as they were sent; this binds it to what they mean.
     if guarded.action(arguments).digest != bytes(confirmation.digest):
         raise errors.ActionDiffers
