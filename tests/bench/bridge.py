@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 BAR = 0.6
 BAR_MS = 500
 CALLERS = 16
+PATIENCE = 60  # seconds for an answer; longer than a call is held
 CLIENT = "https://agent.example/client.json"
 SCOPES = "confirm:read confirm:request confirm:redeem"
 META = "io.modelcontextprotocol"
@@ -165,9 +166,10 @@ class Host:
 
     async def call(self, request: bytes) -> dict[str, Any]:
         self.writer.write(request)
-        head = await self.reader.readuntil(b"\r\n\r\n")
-        length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
-        body = await self.reader.readexactly(length)
+        async with asyncio.timeout(PATIENCE):
+            head = await self.reader.readuntil(b"\r\n\r\n")
+            length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
+            body = await self.reader.readexactly(length)
         assert head.startswith(b"HTTP/1.1 200"), head + body
         found: dict[str, Any] = json.loads(body)["result"]
         return found
@@ -240,7 +242,7 @@ def waiters(port: int, pid: int, calls: Calls, rows: Rows, *, number: int, woken
 
     raise_descriptor_limit()
     pending = rows.make(number, status="pending")
-    done: dict[int, float] = {}
+    done: dict[int, asyncio.Future[float]] = {}
     rounds: dict[int, int] = {}
 
     async def wait(host: Host, n: int, confirmation_id: uuid.UUID) -> None:
@@ -252,10 +254,11 @@ def waiters(port: int, pid: int, calls: Calls, rows: Rows, *, number: int, woken
                 break
             request = calls.again(n, result["requestState"])
         assert result["structuredContent"]["status"] == "done", result
-        done[n] = time.perf_counter()
+        done[n].set_result(time.perf_counter())
 
     async def run() -> dict[str, float]:
         idle = memory(pid)
+        done.update((n, asyncio.get_running_loop().create_future()) for n, _ in pending)
         hosts = [await Host.connect(port) for _ in range(number)]
         began = time.perf_counter()
         tasks = []
@@ -267,9 +270,7 @@ def waiters(port: int, pid: int, calls: Calls, rows: Rows, *, number: int, woken
         delays = []
         for n, id_ in pending[:: number // woken]:
             decided = await asyncio.to_thread(approve, id_)
-            while n not in done:  # noqa: ASYNC110 - gives way, and waits for no time to pass
-                await asyncio.sleep(0)
-            delays.append(done[n] - decided)
+            delays.append(await done[n] - decided)
         spent = time.perf_counter() - began
         for task in tasks:
             task.cancel()
