@@ -206,7 +206,7 @@ def test_what_is_refused_at_the_door_is_a_problem_too(program: Caller) -> None:
 
 
 def test_every_other_address_is_a_problem_too(program: Caller) -> None:
-    for path in ("confirmations/", "confirmations/a/redeem/", "nothing"):
+    for path in ("confirmations/", "confirmations/a/redeem/", "nothing", "a%00b"):
         assert refusal(program.get(path)) == (404, "not_found"), path
 
 

@@ -47,6 +47,8 @@ def test_a_query_that_is_not_understood_is_refused(program: Caller) -> None:
         "cursor=x",
         "sort=asc",
         "limit=1&limit=2",
+        "action=a%00b",
+        "%00=1",
     ):
         assert refusal(program.get(f"confirmations?{query}")) == (400, "invalid_request"), query
 
