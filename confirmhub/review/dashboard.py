@@ -131,7 +131,7 @@ def page(request: HttpRequest) -> HttpResponse:
         "since": wording.when(during.since),
         "until": wording.when(during.until),
         "every": f"{decided.every:,}" if decided.every > 1 else "",
-        "tiles": list(_tiles(decided, counts, sum(refused.values()), chosen)),
+        "tiles": list(_tiles(decided, counts, sum(refused.values()), during)),
         "tables": [
             _over_time(decided, during, chosen),
             _times(decided),
@@ -144,15 +144,14 @@ def page(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "admin/dashboard.html", context)
 
 
-def _tiles(decided: Decided, counts: Counts, refused: int, chosen: Range) -> Iterator[Tile]:
+def _tiles(decided: Decided, counts: Counts, refused: int, during: Span) -> Iterator[Tile]:
     queue = reverse("admin:confirmations_confirmation_changelist")
-    waits = (
-        f"the first since {wording.when(counts.waiting_since)}" if counts.waiting_since else "nobody waits"
-    )
+    first = counts.waiting_since
+    waits = f"the first for {wording.ago(during.until - first)}" if first else "nobody waits"
     yield Tile("Waiting now", _up_to(counts.waiting), waits, f"{queue}?view=waiting")
     if total := decided.total:
         about = "about " if decided.every > 1 else ""
-        hourly = total.decided / (chosen.within / timedelta(hours=1))
+        hourly = total.decided / ((during.until - during.since) / timedelta(hours=1))
         approved = _share(total.approved, total.decided)
         yield Tile("Decided", f"{about}{total.decided:,}", f"{hourly:,.1f} an hour; {approved} approved")
         yield Tile("Median time to decide", _length(total.median), "from the question to each decision")
@@ -167,7 +166,9 @@ def _tiles(decided: Decided, counts: Counts, refused: int, chosen: Range) -> Ite
     yield Tile(
         "Expired, nobody decided",
         _up_to(counts.unanswered),
-        f"of {_up_to(counts.unanswered_and_untold)} no notice had reached anybody",
+        f"of {_up_to(counts.unanswered_and_untold)} no notice had reached anybody"
+        if counts.unanswered
+        else "no time ran out",
         tone=WARN if counts.unanswered_and_untold else "",
     )
     yield Tile(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import random
 import secrets
 from datetime import timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection, transaction
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
@@ -192,6 +194,42 @@ def test_the_queue(open_page: OpenPage, mara: User, waiting: Confirmation) -> No
         open_page("/admin/confirmations/confirmation/", as_=mara, viewport={"width": 1240, "height": 600}),
         "queue",
     )
+
+
+@pytest.fixture
+def day(claude: Principal, mara: User, waiting: Confirmation) -> None:
+    """A working day of several people, one of whom says yes to everything at once."""
+    chance = random.Random(7)
+    ages = sorted((min(23, chance.gammavariate(4, 1.6)) for _ in range(60)), reverse=True)  # hours
+    people = [(make_user("jonas"), 2), *((make_user(name), 90) for name in ("aylin", "tomasz"))]
+    for number, age in enumerate(ages):
+        person, patience = people[number % 3]
+        action = (
+            deletion(f"/srv/reports/{number}.pdf")
+            if number % 4
+            else Action(AUDIENCE, "deploy", {"n": number})
+        )
+        agent = Principal(CLIENT_ID if number % 5 else "https://ci.example/agent.json", str(person.pk))
+        verdict = Verdict.DENY if person.username != "jonas" and number % 5 == 0 else Verdict.APPROVE
+        asked = decide(ask(agent, "Go on?", action), person, verdict)
+        if verdict is Verdict.APPROVE:
+            spend(agent, asked, action, Result.SUCCEEDED, "")
+        at = timezone.now() - timedelta(hours=age)
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+            for table in ("decision", "confirmation"):
+                cursor.execute(f"ALTER TABLE confirmations_{table} DISABLE TRIGGER USER")
+            asked.decisions.update(decided_at=at)
+            took = timedelta(seconds=chance.expovariate(1 / patience) + 0.7)
+            Confirmation.objects.filter(id=asked.id).update(requested_at=at - took)
+            for table in ("decision", "confirmation"):
+                cursor.execute(f"ALTER TABLE confirmations_{table} ENABLE TRIGGER USER")
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("dashboard", "light"), ("dashboard-dark", "dark")])
+def test_the_dashboard(open_page: OpenPage, mara: User, day: None, name: str, scheme: str) -> None:
+    look = {"viewport": {"width": 1240, "height": 600}, "color_scheme": scheme}
+    take(open_page("/admin/dashboard", as_=mara, **look), name)
 
 
 def test_the_consent_page(open_page: OpenPage, mara: User, claude: Principal, settings: Settings) -> None:
