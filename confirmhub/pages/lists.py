@@ -61,7 +61,7 @@ def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
             id=row.id,
             question=values.value(row.question),
             action=values.value(row.action),
-            gist=values.gist(row.argument_items),
+            gist=values.gist(row.arguments),
             check=check_value(row.view_digest),
             asker=programs[row.requester_client_id],
             account=askers.account(row, viewer=viewer, names=names),

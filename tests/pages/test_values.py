@@ -155,3 +155,12 @@ def test_a_long_former_value_is_cut_visibly() -> None:
     rows, _ = values.compared([("a", "new")], before=[("a", "x" * 300 + "\n")])
 
     assert "more, sha256" in text_of(rows[0].was or values.value("?"))
+
+
+def test_what_a_list_shows_of_large_arguments_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = json.dumps({"list": ["\u0430\u202eb"] * 2_000})
+    made = values.gist(arguments)
+    monkeypatch.setattr(display, "text", None)  # whoever renders it again fails
+
+    assert values.gist(arguments) is made
+    assert "more, sha256" in made.items[0][1].pieces[0].parts[0].text
