@@ -116,8 +116,8 @@ def compared(
     return marked, [Gone(value(key), _brief(item, _BRIEF)) for key, item in before if key not in now]
 
 
-# To cut a value, all of it is rendered, which of large ones takes a while. Those who look at their lists again
-# and again must not wait for what an agent has filled them with.
+# To cut a value, all of it is rendered, which of large ones takes a while. Those who look at their lists
+# again and again must not wait for what an agent has filled them with.
 @lru_cache(maxsize=256)
 def gist(arguments: str) -> Gist:
     """What a row of a list shows of arguments, given as their canonical text."""
