@@ -148,7 +148,7 @@ def standing(confirmation: Confirmation) -> str:
 
 def _decision(confirmation: Confirmation, status: str) -> dict[str, object]:
     # Of what nobody decided it is the deadline, whenever the sweeper came by: an answer once given stays.
-    decided_at = confirmation.decide_by if status == "expired" else confirmation.settled_at
+    decided_at = min(confirmation.settled_at or confirmation.decide_by, confirmation.decide_by)
     decision: dict[str, object] = {"status": status, "decided_at": _stamp(decided_at)}
     if confirmation.settled_reason:  # a person's words, which the client hands to the model
         decision["note"] = display.text(confirmation.settled_reason)

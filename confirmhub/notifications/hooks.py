@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import uuid
 
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Hook
@@ -14,24 +15,30 @@ from confirmhub.notifications.channels.webhook import send_signed
 
 
 def read(*, notice: LeasedNotice) -> tuple[Hook, Confirmation] | None:
-    """The hook of a notice, and the confirmation of its service; None where the hook is switched off."""
+    """The hook of a notice, and the confirmation of its service; None where there is nothing to send.
+
+    That is where the hook is switched off, and of all but the end of a question that was asked by the
+    approval protocol, whose receivers know no other event.
+    """
     hook = Hook.objects.filter(pk=notice.hook_id or 0, is_active=True).first()
     if hook is None:
         return None
     own = queries.list_for_operator().filter(id=notice.confirmation_id, requester_client_id=hook.client_id)
-    confirmation = own.first()
-    return None if confirmation is None else (hook, confirmation)
+    confirmation = own.select_related("aap_submission").first()
+    if confirmation is None or (_is_of_protocol(confirmation) and notice.kind != Kind.SETTLED):
+        return None
+    return hook, confirmation
 
 
 def send(*, notice: LeasedNotice, hook: Hook, confirmation: Confirmation, post: Post = outward.post) -> None:
     """Post it, signed; raises as `channels.base.post_json` does."""
-    send_signed(
-        post,
-        hook.url,
-        payload(kind=Kind(notice.kind), confirmation=confirmation),
-        message_id=f"event_{confirmation.id.hex}_{notice.id}",
-        secrets=hook.secrets.split(),
-    )
+    if _is_of_protocol(confirmation):
+        message_id = str(uuid.uuid5(confirmation.id, f"notice {notice.id}"))
+        body = resolved(message_id=message_id, confirmation=confirmation)
+    else:
+        message_id = f"event_{confirmation.id.hex}_{notice.id}"
+        body = payload(kind=Kind(notice.kind), confirmation=confirmation)
+    send_signed(post, hook.url, body, message_id=message_id, secrets=hook.secrets.split())
 
 
 def payload(*, kind: Kind, confirmation: Confirmation) -> dict[str, object]:
@@ -60,6 +67,26 @@ def payload(*, kind: Kind, confirmation: Confirmation) -> dict[str, object]:
             "result": str(outcome.result) if outcome else None,
         },
     }
+
+
+def resolved(*, message_id: str, confirmation: Confirmation) -> dict[str, object]:
+    """The body as the approval protocol has it (AAP version 1, RequestResolvedEvent): each time the same.
+
+    It tells that there is an answer, and not which.
+    """
+    return {
+        "id": message_id,
+        "type": "request.resolved",
+        "instance_id": str(uuid.uuid5(uuid.NAMESPACE_URL, confirmation.requester_client_id)),
+        "request_id": str(confirmation.id),
+        # What nobody decided on ended at its deadline, whenever the sweeper came by.
+        "created_at": _iso(min(confirmation.settled_at or confirmation.decide_by, confirmation.decide_by)),
+    }
+
+
+def _is_of_protocol(confirmation: Confirmation) -> bool:
+    """Whether it was asked by the approval protocol, which keeps a row of its own beside it."""
+    return hasattr(confirmation, "aap_submission")
 
 
 def _iso(at: dt.datetime | None) -> str | None:

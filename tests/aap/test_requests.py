@@ -244,7 +244,7 @@ def test_what_is_stopped_is_not_consumed(raw: Raw, alice: User) -> None:
     assert Confirmation.objects.get().status == Status.APPROVED
 
 
-def test_a_yes_is_consumed_once_and_its_key_gets_the_same_answer(raw: Raw, alice: User) -> None:
+def test_a_yes_is_consumed_once_and_its_key_gets_the_same_answer(raw: Raw, url: str, alice: User) -> None:
     id_ = approved(raw, alice)
 
     first, again = raw.consume(id_), raw.consume(id_)
@@ -254,6 +254,7 @@ def test_a_yes_is_consumed_once_and_its_key_gets_the_same_answer(raw: Raw, alice
     assert first.json()["consumption"]["consumed_at"] >= first.json()["decision"]["decided_at"]
     assert refusal(raw.consume(id_, key="c2")) == (409, "conflict", "already_consumed")
     assert kinds_of_events(Confirmation.objects.get()) == ["requested", "approve", "redeemed", "refused"]
+    assert Caller(url, raw.token).get(f"confirmations/{id_}/receipt").status_code == 200
 
 
 def test_what_nobody_decided_on_is_not_consumed(raw: Raw) -> None:

@@ -43,6 +43,17 @@ def test_a_request_is_pending_and_tells_the_acting_user(agent: Principal, alice:
     assert kinds_of_events(pending) == ["requested"]
 
 
+def test_a_requester_may_shorten_the_time_to_decide_and_not_lengthen_it(agent: Principal) -> None:
+    given = [
+        make_pending(agent, action=numbered(number), decide_within=dt.timedelta(minutes=minutes))
+        for number, minutes in enumerate((1, 10, 600))
+    ]
+
+    assert [one.decide_by - one.requested_at for one in given] == [
+        dt.timedelta(minutes=minutes) for minutes in (1, 10, 10)
+    ]
+
+
 def test_strings_from_outside_are_kept_exactly(agent: Principal) -> None:
     hostile = "a\x00b\ud800c\U0001f600"
     seen = Observation(facts=(("Path", hostile),), fingerprint="f1")
