@@ -26,7 +26,7 @@ class Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         # A copy: what is cached in a record is seen by other handlers' formatters too.
-        shown = copy.copy(record)
+        shown = logging.makeLogRecord(record.__dict__)
         shown.msg, shown.args = display.text(record.getMessage().rstrip("\n")), None
         if id_ := request_id.get():
             shown.msg = f"{shown.msg} [{id_}]"
