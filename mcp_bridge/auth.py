@@ -44,6 +44,13 @@ def caller() -> Principal:
     return Principal(client_id=token.client_id, subject=token.subject)
 
 
+async def is_still_good() -> bool:
+    """Whether the running call's token is good for all that it was when the call came."""
+    token = get_access_token()
+    now = await Verifier().verify_token(token.token) if token else None
+    return token is not None and now is not None and set(token.scopes) <= set(now.scopes)
+
+
 def granted() -> frozenset[str]:
     """The scopes of the running call's token."""
     token = get_access_token()

@@ -24,7 +24,7 @@ from starlette.requests import Request
 from confirmhub.confirmations import waiting
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Mode, Status
-from mcp_bridge import answers
+from mcp_bridge import answers, auth
 
 # Hosts are known to end a tool call after 60 s, and proxies an idle response; a third of that leaves
 # room for slow networks. The SDKs' clients give up with an error after 10 rounds.
@@ -110,7 +110,8 @@ async def hold(
     """Wait until it is no longer pending, at most `within` or a round; return what it is then.
 
     Raises:
-        ToolError: The caller closed its request meanwhile. The confirmation is as it was.
+        ToolError: The caller closed its request meanwhile, or its token is good no more. The confirmation is
+            as it was.
     """
     decided = asyncio.ensure_future(waiting.settled(confirmation_id, within=within or HOLD))
     left = asyncio.ensure_future(_left(ctx))
@@ -119,10 +120,14 @@ async def hold(
         # A yes that comes now is not for a call that nobody waits for. It keeps for the next one.
         if left.done():
             raise ToolError("The request was closed before anybody decided. Nothing was done.")
-        return decided.result()
+        status = decided.result()
     finally:
         decided.cancel()
         left.cancel()
+    # Much can end while a person thinks: the grant, the program, the account.
+    if not await auth.is_still_good():
+        raise ToolError("The access token is good for this no more. Nothing was done.")
+    return status
 
 
 async def _left(ctx: Context[Any, Any]) -> None:
