@@ -40,7 +40,7 @@ def test_the_whole_walk_with_a_browser(url: str, root: Path, alice: User) -> Non
     assert (ran.returncode, ran.stderr) == (0, "")
     confirmation = Confirmation.objects.get()
     assert confirmation.status == Status.REDEEMED
-    assert kinds_of_events(confirmation) == ["requested", "approve", "redeemed", "succeeded"]
+    assert kinds_of_events(confirmation) == ["requested", "approve", "redeemed", "succeeded", "refused"]
     for line in [
         "The file is gone.",
         "Refused: This confirmation was already redeemed",
