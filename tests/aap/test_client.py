@@ -36,6 +36,7 @@ from tests.aap.conftest import AGENT
 from tests.aap.raw import Raw
 from tests.confirmations.clock import make_overdue
 from tests.factories import decide, kinds_of_events
+from tests.invariants import proves
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "aap.md"
 
@@ -140,6 +141,7 @@ def test_a_denial_gives_the_persons_words_with_nothing_hidden(client: Client, la
     assert "202E" in verdict.reason
 
 
+@proves("redeem:once")
 def test_of_eight_replicas_one_runs_the_call(connect: Connect, token: str, later: Later) -> None:
     later()
     verdicts: list[object] = []

@@ -27,6 +27,7 @@ from tests.api.serving import Caller, make_service
 from tests.bridge.hosts import make_token
 from tests.confirmations.clock import make_overdue
 from tests.factories import decide, kinds_of_events, make_user
+from tests.invariants import proves
 
 CONTEXT = {"call_id": "c", "nested": {"list": [1, 1.5, None, True], "half": "\ud800"}}
 
@@ -298,6 +299,7 @@ def test_a_report_does_not_fail_for_its_length(raw: Raw, alice: User) -> None:
     assert "more, sha256" in answers[0].json()["consumption"]["outcome"]["note"]
 
 
+@proves("redeem:own")
 def test_other_tenants_find_nothing(raw: Raw, service: Raw, url: str, base: str, alice: User) -> None:
     id_ = approved(raw, alice)
     bob = make_user("bob")
@@ -359,6 +361,7 @@ def test_a_question_that_cannot_be_kept_whole_is_not_asked(raw: Raw, monkeypatch
     assert not Confirmation.objects.exists()
 
 
+@proves("rows:asked-is-fixed")
 def test_a_submission_never_changes_and_leaves_with_its_confirmation(raw: Raw) -> None:
     confirmation = row(raw.ask())
     raw.cancel(str(confirmation.id))
