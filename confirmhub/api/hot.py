@@ -108,7 +108,9 @@ async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
     try:
         status, body, tag = await hot.readers.run(_read, caller, confirmation_id)
         if status is Status.PENDING and await _settled(request, confirmation_id, within) is not status:
-            _, body, tag = await hot.readers.run(_read, caller, confirmation_id)
+            # The token may have been revoked meanwhile.
+            now = await _caller(request, hot, scope="confirm:read")
+            _, body, tag = await hot.readers.run(_read, now, confirmation_id)
     finally:
         hot.waiting -= 1
     return _json(body, headers={"ETag": tag})

@@ -14,8 +14,10 @@ from confirmhub.api import hot
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.roles import OPERATORS
+from confirmhub.oauth.models import AccessToken
 from tests.api.serving import TRANSFER, Caller, refusal, row
 from tests.factories import decide, make_user
+from tests.notifications.support import eventually
 
 
 def settle(asked: httpx2.Response, approver: User) -> None:
@@ -41,6 +43,24 @@ def test_a_wait_ends_with_the_decision_and_not_with_the_time(program: Caller, al
     assert answer.json()["status"] == "approved"
     assert time.monotonic() - began < 30
     assert answer.headers["ETag"] == program.get(f"confirmations/{asked.json()['id']}").headers["ETag"]
+
+
+def test_a_wait_tells_nothing_to_who_was_shut_out_meanwhile(program: Caller, alice: User) -> None:
+    asked = program.ask()
+    path = f"{program.url}/api/v1/confirmations/{asked.json()['id']}/wait?timeout=50"
+
+    def shut_out_and_settle() -> None:
+        eventually(lambda: hot._running().waiting > 0)
+        AccessToken.objects.all().delete()
+        settle(asked, alice)
+
+    async def wait() -> httpx2.Response:
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {program.token}"}) as client:
+            waiting = asyncio.create_task(client.get(path, timeout=60))
+            await asyncio.to_thread(shut_out_and_settle)
+            return await waiting
+
+    assert refusal(asyncio.run(wait())) == (401, "invalid_token")
 
 
 def test_a_wait_that_nobody_ends_says_that_it_waits(program: Caller) -> None:
