@@ -24,7 +24,7 @@ from starlette.types import ASGIApp  # noqa: E402
 
 from confirmhub.aap import routes as aap  # noqa: E402
 from confirmhub.api import hot  # noqa: E402
-from confirmhub.confirmations import waiting  # noqa: E402
+from confirmhub.confirmations import redeemer, waiting  # noqa: E402
 from confirmhub.ops.health import healthz, livez  # noqa: E402
 from confirmhub.ops.inlet import Gate, Inlet  # noqa: E402
 from confirmhub.ops.metrics import metrics  # noqa: E402
@@ -55,6 +55,8 @@ def create() -> Starlette:
             if tracing := start_tracing():
                 stack.callback(tracing.shutdown)  # sends what is left
             await stack.enter_async_context(waiting.listening())
+            # Around the bridge, whose threads wait for their redemptions until it has ended.
+            await stack.enter_async_context(redeemer.running())
             await stack.enter_async_context(bridge.running())
             await stack.enter_async_context(live.running())
             await stack.enter_async_context(hot.running())

@@ -17,7 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, ValidationError
 
 from confirmhub import display
-from confirmhub.confirmations import errors, ledger, queries
+from confirmhub.confirmations import errors, ledger, queries, redeemer
 from confirmhub.confirmations.actions import Observation
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
@@ -81,7 +81,7 @@ def _spend(  # noqa: PLR0917 - all of it is this one call's
     requester: Principal,
     key: str,
 ) -> Done:
-    spend: Callable[..., Receipt] = ledger.redeem
+    spend: Callable[..., Receipt] = redeemer.redeem_in_thread
     if guarded.one_transaction and seen is not None:
         spend = partial(ledger.redeem_with, effect=_effect(guarded, arguments, seen))
     try:

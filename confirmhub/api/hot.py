@@ -85,12 +85,11 @@ _hot: _Hot | None = None
 
 @asynccontextmanager
 async def running() -> AsyncIterator[None]:
-    """Serve the routes for as long as the block runs, inside of `waiting.listening`."""
+    """Serve the routes for as long as the block runs, inside of what waits and what redeems."""
     global _hot  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
     mine = _hot = _Hot()
     try:
-        async with redeemer.running():
-            yield
+        yield
     finally:
         _hot = None
         await mine.close()

@@ -40,20 +40,21 @@ class _Asked(rows.Redemption):
 
 
 _queue: asyncio.Queue[_Asked] | None = None
+_loop: asyncio.AbstractEventLoop | None = None
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[None]:
     """Serve `redeem` in this event loop for as long as the block runs: the application's lifespan."""
-    global _queue  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
+    global _queue, _loop  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
     queue: asyncio.Queue[_Asked] = asyncio.Queue()
     async with asyncio.TaskGroup() as tasks:
         workers = [tasks.create_task(_work(queue)) for _ in range(CONNECTIONS)]
-        _queue = queue
+        _queue, _loop = queue, asyncio.get_running_loop()
         try:
             yield
         finally:
-            _queue = None
+            _queue = _loop = None
             for worker in workers:
                 worker.cancel()
 
@@ -69,13 +70,11 @@ async def redeem(
         ConfirmationError: As for `ledger.redeem`.
         RuntimeError: `running` does not run in this process.
     """
-    queue = _queue
-    if queue is None:
+    if _queue is None:
         raise RuntimeError("redeemer.running() must run in the application's lifespan.")
     rows.check_key(redemption_key, of="redemption")
-    answer: asyncio.Future[Receipt | None] = asyncio.get_running_loop().create_future()
-    queue.put_nowait(_Asked(confirmation_id, requester, action, redemption_key, answer))
-    if (receipt := await answer) is not None:
+    asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
+    if (receipt := await _together(_queue, asked)) is not None:
         return receipt
     return await anyio.to_thread.run_sync(
         lambda: _alone(
@@ -85,6 +84,36 @@ async def redeem(
             redemption_key=redemption_key,
         )
     )
+
+
+def redeem_in_thread(
+    *, confirmation_id: uuid.UUID, requester: Principal, action: Action, redemption_key: str
+) -> Receipt:
+    """The same for a thread, which waits for it and then goes on: nothing can come between.
+
+    Where `running` does not run in this process, the ledger redeems it alone.
+
+    Raises:
+        ConfirmationError: As for `ledger.redeem`.
+    """
+    rows.check_key(redemption_key, of="redemption")
+    if _queue is not None and _loop is not None:
+        asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
+        receipt = asyncio.run_coroutine_threadsafe(_together(_queue, asked), _loop).result()
+        if receipt is not None:
+            return receipt
+    return ledger.redeem(
+        confirmation_id=confirmation_id, requester=requester, action=action, redemption_key=redemption_key
+    )
+
+
+async def _together(queue: asyncio.Queue[_Asked], asked: rows.Redemption) -> Receipt | None:
+    """The receipt, or None where the batch did not spend it and the ledger has to say why."""
+    answer: asyncio.Future[Receipt | None] = asyncio.get_running_loop().create_future()
+    queue.put_nowait(
+        _Asked(asked.confirmation_id, asked.requester, asked.action, asked.redemption_key, answer)
+    )
+    return await answer
 
 
 def _alone(**asked: Any) -> Receipt:
