@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 from mcp.server.mcpserver.exceptions import ToolError
 
 from confirmhub import display
@@ -82,6 +83,12 @@ def as_tool_errors() -> Iterator[None]:
         yield
     except errors.ConfirmationError as exc:
         raise ToolError(text_of(exc)) from exc
-    except DatabaseError as exc:
+    except (InterfaceError, OperationalError) as exc:
         logger.exception("the database did not answer a tool")
         raise ToolError("The database does not answer, so nothing was decided here. Try again.") from exc
+    except DatabaseError as exc:
+        logger.exception("the database refused what a tool asked of it")
+        raise ToolError(
+            "The database refused what this tool asked of it, so trying again does not help. The service's "
+            "log has the cause, for whoever wrote the tool."
+        ) from exc

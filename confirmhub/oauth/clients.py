@@ -29,6 +29,8 @@ class ClientLabel:
     name: str
     redirect: str
     since: datetime | None
+    is_service: bool = False
+    """Whether an operator has set it up, to act for itself; `host` is what they wrote down."""
 
 
 ITSELF = ClientLabel(host="confirmhub itself", verified=True, name="", redirect="", since=None)
@@ -64,4 +66,5 @@ def label(client: Client, *, redirect: str = "") -> ClientLabel:
         name=client.name,
         redirect=uri,
         since=client.created,
+        is_service=client.is_service,
     )

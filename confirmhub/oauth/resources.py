@@ -27,7 +27,7 @@ def is_same(value: str, resource: str) -> bool:
 
 
 def may_be_audience(uri: str) -> bool:
-    """Whether `uri` may be the resource of a service: https or of our own origin, in one spelling."""
+    """Whether `uri` may be the resource of a service: https, or http on this machine, in one spelling."""
     if len(uri) > MAX_LENGTH or not (redirects.is_acceptable(uri) or _is_of_our_origin(uri)):
         return False
     canonical = _canonical(uri)
@@ -39,7 +39,7 @@ def may_be_audience(uri: str) -> bool:
     default = {"https": 443, "http": 80}[scheme]
     origin = f"{scheme}://{named}" if port == default else f"{scheme}://{named}:{port}"
     return (
-        (scheme == "https" or _is_of_our_origin(uri))
+        (scheme == "https" or redirects.is_loopback(host) or _is_of_our_origin(uri))
         and uri == f"{origin}{parts.path}"
         and path == (parts.path or "/")
         and "//" not in path

@@ -24,12 +24,13 @@ def check_audience(audience: str) -> None:
     """Let `audience` be the resource of a service.
 
     Raises:
-        ValidationError: It is no absolute URL of https or of our own origin, or not in its one spelling.
+        ValidationError: It is no absolute URL of https or of this machine, or not in its one spelling.
     """
     if not resources.may_be_audience(audience):
         raise ValidationError(
-            "Write the service's own URL, such as https://payments.example.org/mcp: https, lower case host,"
-            " no user name, no default port, nothing after ? or #, no / at the end."
+            "Write the service's own URL, such as https://payments.example.org/mcp: https (or http on this"
+            " machine), lower case host, no user name, no default port, nothing after ? or #, no / at the end."
+            " It only names the service; nothing is ever sent there."
         )
 
 

@@ -29,7 +29,6 @@ _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - RFC 9110 section 5.6.2
 _PARAMETER = rf"[ \t]*;[ \t]*({_TOKEN})=({_TOKEN}|\"[^\"\\\x00-\x1f\x7f-\xff]*\")"
 _TYPE = re.compile(rf"({_TOKEN}/{_TOKEN})((?:{_PARAMETER})*)[ \t]*;?")
 _UTF8 = ("utf-8", "utf8", "us-ascii")
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
 class _UnknownType(Exception):
@@ -103,13 +102,12 @@ class Inlet:
 
 @cache
 def hosts(*, public_url: str) -> frozenset[str]:
-    """The values of a Host header that mean us; on loopback, each of its three names."""
+    """The values of a Host header that mean us: the one name that people and hosts are given."""
     parts = urlsplit(public_url)
     name = parts.netloc.lower() if parts.port is None else parts.netloc.lower().rpartition(":")[0]
     default = {"http": 80, "https": 443}[parts.scheme]
     port = parts.port or default
-    names = LOOPBACK if name in LOOPBACK else {name}
-    return frozenset(f"{name}:{port}" for name in names) | (names if port == default else frozenset())
+    return frozenset({f"{name}:{port}"} | ({name} if port == default else set()))
 
 
 def _plain(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:

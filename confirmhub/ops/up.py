@@ -18,7 +18,7 @@ from typing import NoReturn
 
 import psycopg
 
-from confirmhub.ops import checked, environment, prepared, processes, screen, state
+from confirmhub.ops import checked, environment, prepared, processes, roles, screen, state
 from confirmhub.ops.environment import ROOT, Database
 from confirmhub.ops.errors import AlreadyRuns, CannotStart
 from confirmhub.ops.postgres import Cluster
@@ -65,6 +65,8 @@ def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:
             prepared.remember(home, database)
         if cluster:
             prepared.forget_heartbeats(database)
+            # Tables that authors of tools have made since belong to the owner too.
+            roles.grant(owner_url=database.owner_url, service=database.service_role)
         service.env = environment.for_service(home, database_url=database.service_url, public_url=url)
         service.children = _children(home, sockets)
         service.run_until(lambda: _healthy(port), within=READY_WITHIN)

@@ -28,6 +28,8 @@ class Asker:
     redirect: Value | None
     since: str
     ours: bool
+    service: bool = False
+    """An operator has set it up; its host is what they wrote down."""
 
 
 def asker(client_id: str) -> Asker:
@@ -76,4 +78,5 @@ def _asker(client_id: str, label: clients.ClientLabel) -> Asker:
         redirect=values.value(label.redirect) if label.redirect else None,
         since=words.day(label.since) if label.since else "",
         ours=False,
+        service=label.is_service,
     )

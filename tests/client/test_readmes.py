@@ -57,10 +57,9 @@ def test_the_curl_example_works_as_printed(names: dict[str, str], decider: Decid
         check=True,
     )
 
-    # Two answers, one after the other.
-    waited, end = json.JSONDecoder().raw_decode(ran.stdout)
-    redeemed = json.loads(ran.stdout[end:])
+    waited, redeemed, reported = map(json.loads, ran.stdout.splitlines())
     assert (waited["status"], redeemed["replayed"]) == ("approved", False)
+    assert reported["outcome"]["result"] == "succeeded"
     assert Confirmation.objects.get().redemption_key == "job-7"
 
 

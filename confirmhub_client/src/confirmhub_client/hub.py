@@ -50,7 +50,8 @@ class _Access:
     def take(self, answer: httpx2.Response) -> None:
         body = _body(answer)
         if answer.status_code != httpx2.codes.OK:
-            raise Refused({"title": f"The hub gave no token: {body.get('error_description') or body}."})
+            why = body.get("error_description") or body.get("error") or body.get("title")
+            raise Refused({"title": f"{self.base} gave no token: {why}. Check client_id and client_secret."})
         self._token = str(body["access_token"])
         self._until = time.monotonic() + max(0, int(body["expires_in"]) - 30)
 
@@ -102,7 +103,9 @@ class _Attempts:
         if self._count >= ATTEMPTS:
             if isinstance(why, Refused) and why.type:
                 raise why
-            raise Unreachable(f"The hub gave no usable answer in {self._count} attempts.") from why
+            raise Unreachable(
+                f"{self._access.base} gave no usable answer in {self._count} attempts: {why}"
+            ) from why
         return min(max(asked, PAUSE * (1 << (self._count - 1))), LONGEST_PAUSE)
 
 
@@ -379,5 +382,7 @@ def _body(answer: httpx2.Response) -> dict[str, Any]:
     if not isinstance(body, dict):
         if answer.is_success:
             raise Unreachable("What answered is no confirmhub.")
-        return {"title": f"The hub answered {answer.status_code} without a reason."}
+        # A hub that is asked by another name than its own says so in a line of plain text.
+        said = answer.text.strip() if "text/plain" in answer.headers.get("Content-Type", "") else ""
+        return {"title": said[:200] or f"The hub answered {answer.status_code} without a reason."}
     return body

@@ -1,4 +1,4 @@
-"""Verify signed receipts offline: `pip install confirmhub-client[receipts]`."""
+"""Verify signed receipts offline: needs the extra `receipts`."""
 
 from __future__ import annotations
 
