@@ -29,7 +29,7 @@ def check_audience(audience: str) -> None:
     if not resources.may_be_audience(audience):
         raise ValidationError(
             "Write the service's own URL, such as https://payments.example.org/mcp: https (or http on this"
-            " machine), lower case host, no user name, no default port, nothing after ? or #, no / at the end."
+            " machine), lower case host, no user name, no default port, no ? and no #, no / at the end."
             " It only names the service; nothing is ever sent there."
         )
 
