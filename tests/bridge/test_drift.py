@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from confirmhub.confirmations import ledger
+from confirmhub.confirmations import redeemer
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status
 from mcp_bridge.tools import looking
@@ -129,7 +129,7 @@ def test_a_change_after_the_last_look_is_noticed_and_put_back(
     decide_at(page)
     before: dict[str, Any] = {}
 
-    redeem_in_the_ledger = ledger.redeem
+    redeem_in_the_ledger = redeemer.redeem_in_thread
 
     def then_change(**how: Any) -> Any:
         receipt = redeem_in_the_ledger(**how)
@@ -137,7 +137,7 @@ def test_a_change_after_the_last_look_is_noticed_and_put_back(
         before.update(contents(file.parents[1]))
         return receipt
 
-    monkeypatch.setattr(ledger, "redeem", then_change)
+    monkeypatch.setattr(redeemer, "redeem_in_thread", then_change)
     result = redeem(url, token, page)
 
     assert result["isError"]
@@ -201,14 +201,14 @@ def test_a_large_file_that_changed_after_the_last_look_is_left(
 ) -> None:
     page = ask(url, token, large)
     decide_at(page)
-    redeem_in_the_ledger = ledger.redeem
+    redeem_in_the_ledger = redeemer.redeem_in_thread
 
     def then_change(**how: Any) -> Any:
         receipt = redeem_in_the_ledger(**how)
         change(large)
         return receipt
 
-    monkeypatch.setattr(ledger, "redeem", then_change)
+    monkeypatch.setattr(redeemer, "redeem_in_thread", then_change)
     result = redeem(url, token, page)
 
     assert "was changed at the last moment. It was not deleted." in result["content"][0]["text"]

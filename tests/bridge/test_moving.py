@@ -14,7 +14,7 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django import Settings
 
-from confirmhub.confirmations import ledger
+from confirmhub.confirmations import redeemer
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status
 from mcp_bridge.tools import paths, renaming
@@ -298,7 +298,7 @@ def test_a_change_after_the_last_look_is_noticed_and_leaves_everything(
     page = deep.ask()
     decide_at(page)
     before: dict[str, Any] = {}
-    redeem_in_the_ledger = ledger.redeem
+    redeem_in_the_ledger = redeemer.redeem_in_thread
 
     def then_change(**how: Any) -> Any:
         receipt = redeem_in_the_ledger(**how)
@@ -306,7 +306,7 @@ def test_a_change_after_the_last_look_is_noticed_and_leaves_everything(
         before.update(change_around(deep, around))
         return receipt
 
-    monkeypatch.setattr(ledger, "redeem", then_change)
+    monkeypatch.setattr(redeemer, "redeem_in_thread", then_change)
     result = deep.redeem(page)
 
     assert result["isError"]

@@ -18,6 +18,10 @@ MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 PATIENCE = 20_000  # milliseconds
 
 
+# Of one that was asked, allowed, used, and then tried once more.
+RECORD = ["asked", "approved", "used", "reported", "use"]
+
+
 class Person:
     """Somebody with a browser of their own, and all that went wrong in it."""
 
@@ -58,7 +62,7 @@ class Person:
         expect(self._decision()).to_contain_text(re.compile("Approved|Used|Done"))
 
     def read_receipt(self, link: str) -> list[str]:
-        """Look at what became of it. Returns the kinds of the record's entries."""
+        """Look at what became of it. Returns the first word of each of the record's entries."""
         self.page.goto(link)
         expect(self._decision()).to_contain_text("Done")
         record = self.page.get_by_role("region", name="Record")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.e2e.hosts import connected
-from tests.e2e.person import Person
+from tests.e2e.person import RECORD, Person
 from tests.e2e.product import Product
 from tests.ops.service import wait_until
 
@@ -63,12 +63,12 @@ def test_a_file_is_deleted_once_when_a_person_allows_it(
         assert "already redeemed" in again["text"]
         assert file.exists()
 
-    kinds = ["requested", "approve", "redeemed", "succeeded"]
+    kinds = ["requested", "approve", "redeemed", "succeeded", "refused"]
     [(client,)] = product.rows(CLIENT, confirmation)
     agent, admin = f"client {client} for user 1", "user 1"
-    actors = [agent, admin, agent, "executor"]
+    actors = [agent, admin, agent, "executor", agent]
     assert product.rows(ASKED, confirmation) == list(zip(kinds, actors, strict=True))
-    assert person.read_receipt(page) == kinds
+    assert person.read_receipt(page) == RECORD
     assert file.exists()
 
 
