@@ -11,7 +11,7 @@ from confirmhub.oauth import services
 
 
 @pytest.mark.parametrize(
-    "audience", ["https://payments.example", "https://a.example:8443/x/y", "{ours}/api", "{ours}"]
+    "audience", ["https://payments.example", "https://a.example:8443/x/y", "http://127.0.0.1:9000/mcp", "{ours}/api", "{ours}"]
 )
 def test_an_absolute_address_in_one_spelling_is_an_audience(settings: Any, audience: str) -> None:
     services.check_audience(audience.format(ours=settings.PUBLIC_URL))
@@ -20,7 +20,7 @@ def test_an_absolute_address_in_one_spelling_is_an_audience(settings: Any, audie
 @pytest.mark.parametrize(
     "audience",
     [
-        "", "payments", "urn:payments", "http://payments.example/", "http://127.0.0.1:9000/mcp",
+        "", "payments", "urn:payments", "http://payments.example/", "http://10.0.0.1:9000/mcp",
         "//payments.example", "https://Payments.example/", "HTTPS://payments.example/", "https:///mcp",
         "https://payments.example:443/", "https://payments.example/mcp/", "https://payments.example/a/../b",
         "https://payments.example//b", "https://payments.example/?a=1", "https://payments.example/#a",
