@@ -11,7 +11,14 @@ from confirmhub.oauth import services
 
 
 @pytest.mark.parametrize(
-    "audience", ["https://payments.example", "https://a.example:8443/x/y", "http://127.0.0.1:9000/mcp", "{ours}/api", "{ours}"]
+    "audience",
+    [
+        "https://payments.example",
+        "https://a.example:8443/x/y",
+        "http://127.0.0.1:9000/mcp",
+        "{ours}/api",
+        "{ours}",
+    ],
 )
 def test_an_absolute_address_in_one_spelling_is_an_audience(settings: Any, audience: str) -> None:
     services.check_audience(audience.format(ours=settings.PUBLIC_URL))
