@@ -1,7 +1,4 @@
-"""What the ledger's moves are made of: statements, the chained log, the refusal that a row's state means.
-
-For `ledger` alone.
-"""
+"""What the ledger's moves are made of: statements, the chained log, the refusal that a row's state means."""
 
 from __future__ import annotations
 
@@ -66,7 +63,7 @@ SELECT id, redeemed_at FROM spent
 _LOG = """
 WITH chained AS (
     UPDATE confirmations_confirmation
-    SET event_count = event_count + 1, has_outcome = has_outcome OR %(kind)s IN ('succeeded', 'failed'),
+    SET event_count = event_count + 1,
         event_head = confirmhub_event_hash(
             event_head, id, event_count + 1, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s)
     WHERE id = %(id)s

@@ -16,19 +16,19 @@ from django.db import transaction
 
 from confirmhub.confirmations import errors, rows
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.models import Confirmation, Outcome
+from confirmhub.confirmations.models import Outcome
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.receipts import Receipt
-from confirmhub.confirmations.states import Result, Status
+from confirmhub.confirmations.states import Result
 
 MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
 
 # One statement, since each guarded call makes it; under the row's lock, so that two reports are told apart
-# and the log has one.
+# and the log has one. Without a key it is an operator's, who found out.
 _REPORT = """
 WITH redeemed AS (
     SELECT id FROM confirmations_confirmation
-    WHERE id = %(id)s AND status = 'redeemed' AND redemption_key = %(key)s
+    WHERE id = %(id)s AND status = 'redeemed' AND redemption_key = coalesce(%(key)s, redemption_key)
     FOR NO KEY UPDATE
 ), recorded AS (
     INSERT INTO confirmations_outcome (confirmation_id, result, detail, reported_at)
@@ -38,12 +38,12 @@ WITH redeemed AS (
     UPDATE confirmations_confirmation AS c
     SET event_count = c.event_count + 1, has_outcome = true,
         event_head = confirmhub_event_hash(
-            c.event_head, c.id, c.event_count + 1, %(result)s, 'executor', statement_timestamp(), %(detail)s)
+            c.event_head, c.id, c.event_count + 1, %(result)s, %(actor)s, statement_timestamp(), %(detail)s)
     FROM recorded WHERE c.id = recorded.confirmation_id
     RETURNING c.id, c.requester_client_id, c.event_count, c.event_head
 ), logged AS (
     INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
-    SELECT id, event_count, %(result)s, 'executor', statement_timestamp(), %(detail)s, event_head FROM chained
+    SELECT id, event_count, %(result)s, %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
 ), told AS (
     INSERT INTO confirmations_notice (confirmation_id, kind, hook_id, attempts)
     SELECT chained.id, 'outcome', hook.id, 0
@@ -157,23 +157,13 @@ def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> Non
         NotFound: There is no such redemption.
         AlreadyReported: The other result was reported before.
     """
-    kept = _cut(detail)
-    report = {
-        "id": receipt.confirmation_id,
-        "key": receipt.redemption_key,
-        "result": str(result),
-        "kept": json.dumps(kept),  # as the column has it
-        "detail": json.dumps({"detail": kept}, separators=(",", ":")),
-    }
-    [[found, recorded]] = rows.execute(_REPORT, report)
-    if not found:
-        raise errors.NotFound
-    if not recorded and Outcome.objects.get(confirmation_id=receipt.confirmation_id).result != result:
+    id_, key = receipt.confirmation_id, receipt.redemption_key
+    recorded = _record(id_, key=key, actor="executor", result=result, detail=_cut(detail))
+    if not recorded and Outcome.objects.get(confirmation_id=id_).result != result:
         raise errors.AlreadyReported
 
 
 @rows.refused_when_busy
-@transaction.atomic
 def resolve_outcome(*, confirmation_id: uuid.UUID, operator: User, result: Result, note: str) -> None:
     """Record what an operator found out of a redemption that nobody reported on. Joins a transaction.
 
@@ -185,15 +175,24 @@ def resolve_outcome(*, confirmation_id: uuid.UUID, operator: User, result: Resul
     """
     rows.check_reason(note, required=True)
     rows.check_permission(operator, rows.CHANGE)
-    row = Confirmation.objects.filter(id=confirmation_id, status=Status.REDEEMED)
-    # Under the row's lock, as the executor's own report is.
-    if row.select_for_update(no_key=True).first() is None:
-        raise errors.NotFound
-    if Outcome.objects.filter(confirmation_id=confirmation_id).exists():
+    if not _record(confirmation_id, key=None, actor=rows.name(operator), result=result, detail=note):
         raise errors.AlreadyReported
-    Outcome.objects.create(confirmation_id=confirmation_id, result=result, detail=note)
-    rows.log(confirmation_id, result, actor=rows.name(operator), detail=note)
-    rows.tell_service("outcome", confirmation_id)
+
+
+def _record(confirmation_id: uuid.UUID, *, key: str | None, actor: str, result: Result, detail: str) -> bool:
+    """Record an outcome. False: one was recorded before, and stays."""
+    report = {
+        "id": confirmation_id,
+        "key": key,
+        "actor": actor,
+        "result": str(result),
+        "kept": json.dumps(detail),  # as the column has it
+        "detail": json.dumps({"detail": detail}, separators=(",", ":")),
+    }
+    [[found, recorded]] = rows.execute(_REPORT, report)
+    if not found:
+        raise errors.NotFound
+    return bool(recorded)
 
 
 def _cut(detail: str) -> str:
