@@ -46,11 +46,11 @@ class Command(BaseCommand):
         }
         for verb, words in moves.items():
             move = verbs.add_parser(verb, help=words)
-            move.add_argument("id", type=uuid.UUID, help="the confirmation's id")
+            move.add_argument("confirmation_id", metavar="id", type=uuid.UUID, help="the confirmation's id")
             _signed(move)
             if verb == "resolve":
                 move.add_argument("--result", choices=list(Result), required=True)
-        shown.add_argument("id", type=uuid.UUID, help="the confirmation's id")
+        shown.add_argument("confirmation_id", metavar="id", type=uuid.UUID, help="the confirmation's id")
         halt = verbs.add_parser("halt", help="stop redemptions; without a limit, all of them")
         halt.add_argument("--client", default="", help="only of this client id")
         halt.add_argument("--user", default="", help="only for this person, by user name")
@@ -58,7 +58,7 @@ class Command(BaseCommand):
             "--action", default="*", help="only actions of this name; * stands for any characters"
         )
         lift = verbs.add_parser("lift", help="let redemptions go on")
-        lift.add_argument("id", type=int, help="the stop's number, as `halts` has it")
+        lift.add_argument("halt_id", metavar="id", type=int, help="the stop's number, as `halts` has it")
         for move in (halt, lift):
             _signed(move)
         for reading in (listed, shown, halts):
@@ -89,8 +89,8 @@ class Command(BaseCommand):
             self.stdout.write("  ".join(words))
         self.stderr.write(f"{len(found)} shown, the newest first.")
 
-    def _show(self, *, id: uuid.UUID, **options: Any) -> None:  # noqa: A002 - the argument's name
-        row = queries.get_for_operator(confirmation_id=id)
+    def _show(self, *, confirmation_id: uuid.UUID, **options: Any) -> None:
+        row = queries.get_for_operator(confirmation_id=confirmation_id)
         if options["json"]:
             self._print([_record(row)])
             return
@@ -112,7 +112,12 @@ class Command(BaseCommand):
             ("Reason", row.settled_reason or "none"),
             ("Outcome", outcome.result if outcome else "none is recorded"),
             *([("What came of it", outcome.detail)] if outcome else []),
-            ("Log", "whole" if queries.log_is_intact(confirmation_id=id) else "BROKEN: run `hub verify`"),
+            (
+                "Log",
+                "whole"
+                if queries.log_is_intact(confirmation_id=confirmation_id)
+                else "BROKEN: run `hub verify`",
+            ),
         ]
         for name, value in lines:
             self.stdout.write(f"{display.text(name):16} {display.text(str(value))}")
@@ -133,22 +138,22 @@ class Command(BaseCommand):
             )
         self.stderr.write(f"{len(found)} in force.")
 
-    def _deny(self, *, id: uuid.UUID, by: str, reason: str, **_: Any) -> None:  # noqa: A002
-        ledger.deny(confirmation_id=id, operator=_person(by), reason=reason)
-        self.stdout.write(f"{id} is denied.")
+    def _deny(self, *, confirmation_id: uuid.UUID, by: str, reason: str, **_: Any) -> None:
+        ledger.deny(confirmation_id=confirmation_id, operator=_person(by), reason=reason)
+        self.stdout.write(f"{confirmation_id} is denied.")
 
-    def _cancel(self, *, id: uuid.UUID, by: str, reason: str, **_: Any) -> None:  # noqa: A002
-        ledger.cancel(confirmation_id=id, requester=_person(by), reason=reason)
-        self.stdout.write(f"{id} is taken back.")
+    def _cancel(self, *, confirmation_id: uuid.UUID, by: str, reason: str, **_: Any) -> None:
+        ledger.cancel(confirmation_id=confirmation_id, requester=_person(by), reason=reason)
+        self.stdout.write(f"{confirmation_id} is taken back.")
 
-    def _revoke(self, *, id: uuid.UUID, by: str, reason: str, **_: Any) -> None:  # noqa: A002
-        ledger.revoke(confirmation_id=id, revoker=_person(by), reason=reason)
-        self.stdout.write(f"{id} is revoked.")
+    def _revoke(self, *, confirmation_id: uuid.UUID, by: str, reason: str, **_: Any) -> None:
+        ledger.revoke(confirmation_id=confirmation_id, revoker=_person(by), reason=reason)
+        self.stdout.write(f"{confirmation_id} is revoked.")
 
-    def _resolve(self, *, id: uuid.UUID, by: str, reason: str, result: str, **_: Any) -> None:  # noqa: A002
+    def _resolve(self, *, confirmation_id: uuid.UUID, by: str, reason: str, result: str, **_: Any) -> None:
         operator, found = _person(by), Result(result)
-        ledger.resolve_outcome(confirmation_id=id, operator=operator, result=found, note=reason)
-        self.stdout.write(f"{id} has its outcome: {found}.")
+        ledger.resolve_outcome(confirmation_id=confirmation_id, operator=operator, result=found, note=reason)
+        self.stdout.write(f"{confirmation_id} has its outcome: {found}.")
 
     def _halt(self, *, by: str, reason: str, client: str, user: str, action: str, **_: Any) -> None:
         subject = str(_person(user).pk) if user else ""
@@ -157,9 +162,9 @@ class Command(BaseCommand):
         )
         self.stdout.write(f"Stopped. Let it go on with: hub lift {made.pk} --as ... --reason ...")
 
-    def _lift(self, *, id: int, by: str, reason: str, **_: Any) -> None:  # noqa: A002
-        ledger.lift(halt_id=id, operator=_person(by), reason=reason)
-        self.stdout.write(f"Stop {id} is lifted.")
+    def _lift(self, *, halt_id: int, by: str, reason: str, **_: Any) -> None:
+        ledger.lift(halt_id=halt_id, operator=_person(by), reason=reason)
+        self.stdout.write(f"Stop {halt_id} is lifted.")
 
     def _verify(self, *, file: str | None, **_: Any) -> None:
         call_command("verify_audit", *(["--file", file] if file else []), stdout=self.stdout)
