@@ -65,7 +65,7 @@ class Discreet(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
         if record.name == _ACCESS and isinstance(record.args, tuple) and len(record.args) == 5:
             return _without_query(record, record.args)
-        refused = bool(record.exc_info) and isinstance(record.exc_info[1], _REFUSALS)  # type: ignore[index]
+        refused = isinstance(record.exc_info[1] if record.exc_info else None, _REFUSALS)
         security = record.name.startswith("django.security.")
         if not refused and not security:
             return True

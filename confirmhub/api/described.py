@@ -32,7 +32,7 @@ class Wait(Resource):
     )
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response:
         """Wait until it is decided, or settled in another way, or the time is up: then it reads pending."""
-        raise NotImplementedError
+        raise NotImplementedError  # `hot` answers it; this is read for the document alone
 
 
 class Redeem(Resource):
@@ -58,7 +58,7 @@ class Redeem(Resource):
 
         It succeeds once. The same redemption_key gets the same receipt again, marked replayed.
         """
-        raise NotImplementedError
+        raise NotImplementedError  # `hot` answers it; this is read for the document alone
 
 
 _ONE = "api/v1/confirmations/<uuid:confirmation_id>"

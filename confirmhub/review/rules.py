@@ -139,10 +139,10 @@ class RuleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the s
     # What Django writes down of an edit is the names of the fields. Who reads the trail needs what they held.
     def construct_change_message(  # type: ignore[override]  # Django takes a text, too
         self,
-        request: HttpRequest,  # noqa: ARG002
+        request: HttpRequest,  # noqa: ARG002 - Django's signature
         form: RuleForm,
-        formsets: Any,  # noqa: ARG002
-        add: bool = False,  # noqa: FBT001, FBT002
+        formsets: Any,  # noqa: ARG002 - the same
+        add: bool = False,  # noqa: FBT001, FBT002 - the same
     ) -> str:
         if add:
             return _held(form.instance)
