@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -71,8 +72,10 @@ import django  # noqa: E402
 django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402
+from pytest_django import DjangoDbBlocker  # noqa: E402
 
 from confirmhub.confirmations.principals import Principal  # noqa: E402
+from tests.bridge.serving import served  # noqa: E402
 from tests.factories import make_user, principal_for  # noqa: E402
 
 
@@ -100,3 +103,16 @@ def bob(db: None) -> User:
 def agent(alice: User) -> Principal:
     """An OAuth client that acts for alice."""
     return principal_for(alice)
+
+
+@pytest.fixture(scope="module")
+def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
+    """The public URL of a server that serves for as long as the module's tests run."""
+    with django_db_blocker.unblock(), served() as url:
+        yield url
+
+
+@pytest.fixture
+def url(application: str, transactional_db: None) -> str:
+    """The same, with an empty database for each test."""
+    return application

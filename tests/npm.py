@@ -17,6 +17,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 OLDEST_NODE = (22, 19)  # what the packages of tests/hosts/node ask for
 INSTALL_WITHIN = 120.0  # seconds
+SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+# What went wrong, by name: every test that needs the packages says so, and none waits for them again.
+_failed: dict[str, str] = {}
 
 
 def installed(source: Path, *, name: str) -> Path:
@@ -24,6 +28,8 @@ def installed(source: Path, *, name: str) -> Path:
 
     It is named by the lock, so a second run needs no network.
     """
+    if name in _failed:
+        pytest.fail(_failed[name])
     digest = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
     tools = ROOT / ".tools"
     tools.mkdir(exist_ok=True)
@@ -31,7 +37,10 @@ def installed(source: Path, *, name: str) -> Path:
     with (tools / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            _install(source, folder)
+            trouble = _install(source, folder)
+            if trouble:
+                _failed[name] = trouble
+                pytest.fail(trouble)
     return folder
 
 
@@ -50,9 +59,16 @@ def find_node() -> tuple[str | Path, list[str | Path]]:
     return wheel / "bin/node", [wheel / "bin/node", wheel / "lib/node_modules/npm/bin/npm-cli.js"]
 
 
-def _install(source: Path, folder: Path) -> None:
+def _certificates() -> dict[str, str]:
+    """Behind a company's proxy the system's certificates are the right ones, and Node does not look there."""
+    return {"NODE_EXTRA_CA_CERTS": str(SYSTEM_CERTIFICATES)} if SYSTEM_CERTIFICATES.exists() else {}
+
+
+def _install(source: Path, folder: Path) -> str:
+    """What went wrong, or nothing."""
     node, npm = find_node()
     options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries=1"]
+    path = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as name:
         new = Path(name, "new")
         new.mkdir()
@@ -61,7 +77,7 @@ def _install(source: Path, folder: Path) -> None:
         done = subprocess.run(
             [*npm, "ci", *options],
             cwd=new,
-            env=os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"},
+            env=_certificates() | os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{path}"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -69,8 +85,9 @@ def _install(source: Path, folder: Path) -> None:
             check=False,
         )
         if done.returncode:
-            pytest.fail(
+            return (
                 f"npm could not fetch the packages of {source.relative_to(ROOT)}/package-lock.json; is its "
                 f"registry reachable from here?\n{done.stdout}{done.stderr}"
             )
         new.rename(folder)
+    return ""

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib.auth.models import Group, User
-from pytest_django import DjangoDbBlocker
 
 from confirmhub.confirmations.models import Rule
 from confirmhub.confirmations.states import Mode
 from tests.aap.raw import Raw
 from tests.api.serving import AUDIENCE, make_service
 from tests.bridge.hosts import make_token
-from tests.bridge.serving import served
 
 AGENT = "https://agent.example.com"
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
 
 
 @pytest.fixture

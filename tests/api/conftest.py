@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -11,11 +11,10 @@ import pytest
 from django.contrib.auth.models import User
 from django.http import HttpResponse
 from django.test import Client
-from pytest_django import DjangoDbBlocker, Settings
+from pytest_django import Settings
 
 from tests.api.serving import Caller, make_service
 from tests.bridge.hosts import make_token
-from tests.bridge.serving import served
 
 type Get = Callable[..., HttpResponse]
 
@@ -43,17 +42,6 @@ def get(token: str) -> Get:
         return Client().get(f"/api/v1/confirmations/{confirmation_id}", headers=headers, **more)
 
     return read
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
 
 
 @pytest.fixture

@@ -51,7 +51,7 @@ def make_service(url: str, *, name: str = "Payments", audience: str = AUDIENCE) 
 
 
 def action(*, audience: str) -> Action:
-    return Action(audience=audience, name="payments.transfer", arguments=TRANSFER["arguments"])  # type: ignore[arg-type]
+    return Action(audience=audience, name="payments.transfer", arguments=TRANSFER["arguments"])
 
 
 def row(answer: httpx2.Response) -> Confirmation:

@@ -62,7 +62,7 @@ def test_it_lists_exactly_the_routes_that_are_served(told: dict[str, Any]) -> No
 
 
 def _methods(route: URLPattern) -> list[str]:
-    view = route.callback.view_class  # type: ignore[attr-defined]
+    view = route.callback.view_class
     return [name for name in METHODS if name in view.http_method_names and hasattr(view, name)]
 
 

@@ -52,7 +52,7 @@ def test_what_can_be_no_token_is_none(program: Caller, token: str | bytes) -> No
     given = b"Bearer " + (token if isinstance(token, bytes) else token.encode())
 
     for path in (f"confirmations/{id_}", f"confirmations/{id_}/wait?timeout=0"):
-        assert Caller(program.url, None, {"Authorization": given}).get(path).status_code == 401  # type: ignore[dict-item]
+        assert Caller(program.url, None, {"Authorization": given}).get(path).status_code == 401
 
 
 def test_a_connection_that_was_lost_is_made_anew(program: Caller) -> None:

@@ -86,7 +86,7 @@ async def load(port: int, requests: Sequence[bytes], *, connections: int, second
     left, until = iter(requests), time.perf_counter() + seconds
     ends = [loop.create_future() for _ in range(connections)]
     opened = [
-        await loop.create_connection(lambda end=end: Connection(left, until, end), "127.0.0.1", port)  # type: ignore[misc]
+        await loop.create_connection(lambda end=end: Connection(left, until, end), "127.0.0.1", port)
         for end in ends
     ]
     await asyncio.gather(*ends)

@@ -3,28 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
-from pytest_django import DjangoDbBlocker, Settings
+from pytest_django import Settings
 
 from mcp_bridge import rounds
 from tests.bridge.hosts import make_token
-from tests.bridge.serving import served
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """The public URL of a server that serves for as long as the module's tests run."""
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ def _run(server: uvicorn.Server, listener: socket.socket, ready: threading.Event
         await startup(sockets=sockets)
         ready.set()
 
-    server.startup = told  # type: ignore[method-assign]
+    server.startup = told
     server.run(sockets=[listener])
 
 

@@ -106,7 +106,7 @@ def test_any_name_is_moved_from_and_to_and_shown_true(url: str, token: str, root
     old.write_text("x")
     written = [paths.written(os.fsencode(path)) for path in (old, new)]
 
-    done = Mover(url, token, written[0], written[1]).allowed()  # type: ignore[arg-type]  # a URI
+    done = Mover(url, token, written[0], written[1]).allowed()
 
     facts = dict(Confirmation.objects.get().fact_items)
     assert text(done).startswith("Moved ")

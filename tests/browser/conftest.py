@@ -14,9 +14,6 @@ from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
-from pytest_django import DjangoDbBlocker
-
-from tests.bridge.serving import served
 
 # Playwright's own loop runs in this thread; the ORM's calls here are still synchronous.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
@@ -69,13 +66,6 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=sandbox)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    """The public URL of a server that serves for as long as the module's tests run."""
-    with django_db_blocker.unblock(), served() as url:
-        yield url
 
 
 @pytest.fixture

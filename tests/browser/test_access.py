@@ -56,7 +56,7 @@ def check(page: Page, *, program: str, without: tuple[str, ...] = ()) -> None:
     """Hold the open page to the rules in each look."""
     expect(page.locator("form.still")).to_have_count(0)
     for scheme, width in LOOKS:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 800})
         found = axe.violations(page, program=program, without=without)
         assert found == [], f"{page.url}, {scheme}, {width} pixels:\n" + "\n".join(found)

@@ -9,29 +9,16 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
-from pytest_django import DjangoDbBlocker
 
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status, Verdict
 from confirmhub.oauth import services
 from confirmhub_client import Hub
 from tests.api.serving import AUDIENCE
-from tests.bridge.serving import served
 from tests.factories import decide
 
 type Credentials = dict[str, str]
 type Decider = Callable[..., threading.Thread]
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
 
 
 @pytest.fixture

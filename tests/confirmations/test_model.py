@@ -73,7 +73,7 @@ class Ledger(RuleBasedStateMachine):
     def people(self) -> None:
         # Each example in a transaction of its own that is taken back, as the one around a test is.
         self.example = transaction.atomic()
-        self.example._from_testcase = True  # type: ignore[attr-defined] # `redeem` is durable
+        self.example._from_testcase = True
         self.example.__enter__()
         self.alice, self.bob = make_user(f"a{uuid.uuid4()}"), make_user(f"b{uuid.uuid4()}")
         self.agents = [principal_for(self.alice), principal_for(self.bob)]

@@ -261,7 +261,7 @@ def test_an_operator_says_what_came_of_a_redemption_that_nobody_reported(
     )
 
     assert redeem(approved, agent, key="k").detail == "The bank says no"
-    assert approved.events.order_by("seq").last().actor == f"user {olga.pk}"  # type: ignore[union-attr]
+    assert approved.events.order_by("seq").last().actor == f"user {olga.pk}"
     with pytest.raises(errors.AlreadyReported):
         ledger.report_outcome(receipt=receipt, result=Result.SUCCEEDED)
     with pytest.raises(errors.AlreadyReported):
@@ -314,7 +314,7 @@ def test_refused_redemptions_are_on_the_record_up_to_a_bound(agent: Principal, a
     approved.refresh_from_db()
     assert approved.refusals == 10
     assert kinds_of_events(approved)[3:] == ["refused"] * 10
-    assert approved.events.order_by("seq").last().detail == '{"code":"already_redeemed"}'  # type: ignore[union-attr]
+    assert approved.events.order_by("seq").last().detail == '{"code":"already_redeemed"}'
     audit.seal(limit=10)
     evidence.check(audit._everything())
 

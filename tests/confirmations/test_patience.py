@@ -160,7 +160,7 @@ def test_a_host_answers_for_its_person_where_the_policy_takes_its_word(agent: Pr
     assert settled.status == Status.APPROVED
     decision = settled.decisions.get()
     assert (decision.approver, decision.assurance) == (alice, Assurance.HOST)
-    assert '"assurance":"host"' in settled.events.order_by("seq").last().detail  # type: ignore[union-attr]
+    assert '"assurance":"host"' in settled.events.order_by("seq").last().detail
     assert not redeem(settled, agent).replayed
 
 
@@ -230,7 +230,7 @@ def test_the_database_counts_no_hosts_word_where_the_page_is_wanted(agent: Princ
 )
 def test_a_rule_that_cannot_be_kept_is_refused(db: None, fields: dict[str, object]) -> None:
     with pytest.raises(IntegrityError):
-        make_rule(**fields)  # type: ignore[arg-type]
+        make_rule(**fields)
 
 
 def test_a_service_with_a_hook_hears_what_became_of_its_own(agent: Principal, alice: User) -> None:

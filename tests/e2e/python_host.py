@@ -112,7 +112,7 @@ async def main(url: str, elicitation: str) -> None:
     loopback = Loopback()
     metadata = OAuthClientMetadata(
         client_name="End-to-end host (Python)",
-        redirect_uris=[await loopback.listen()],  # type: ignore[list-item]
+        redirect_uris=[await loopback.listen()],
     )
     auth = OAuthClientProvider(url, metadata, Memory(), show, loopback.answer)
     async with httpx2.AsyncClient(auth=auth, timeout=PATIENCE) as http:

@@ -12,22 +12,10 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 import uvicorn
-from pytest_django import DjangoDbBlocker
 
 from confirmhub.ops import inlet, web
 from mcp_bridge import body
-from tests.bridge.serving import _run, served
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
+from tests.bridge.serving import _run
 
 
 @contextlib.contextmanager
@@ -221,11 +209,11 @@ def product() -> Iterator[str]:
     """A server as the product configures it; its application says only how much of a header came."""
 
     async def application(scope: dict[str, object], receive: object, send: object) -> None:
-        await send({"type": "http.response.start", "status": 204, "headers": []})  # type: ignore[operator]
-        await send({"type": "http.response.body", "body": b""})  # type: ignore[operator]
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
 
     handlers = logging.root.handlers[:]
-    config = web.config(application)  # type: ignore[arg-type]
+    config = web.config(application)
     config.lifespan = "off"
     config.log_config = None
     server = uvicorn.Server(config)

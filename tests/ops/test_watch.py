@@ -6,35 +6,22 @@ import json
 import logging
 import re
 import threading
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
 import pytest
 from django.contrib.auth.models import User
 from opentelemetry import trace
-from pytest_django import DjangoDbBlocker, Settings
+from pytest_django import Settings
 
 from confirmhub import logs
 from confirmhub.confirmations.principals import Principal
 from confirmhub.ops import watch
 from tests.bridge.hosts import call_message, make_token, post
-from tests.bridge.serving import served
 from tests.factories import make_pending
 
 TOKEN = "t" * 40
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application
 
 
 def figures(url: str) -> dict[str, float]:

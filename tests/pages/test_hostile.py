@@ -129,7 +129,7 @@ def test_long_headers_are_no_failure_of_a_sign_in(nobody: Client) -> None:
 def locked(table: str) -> Iterator[None]:
     """Hold a table as a long transaction would."""
     with psycopg.connect(conninfo()) as other:
-        other.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")  # type: ignore[call-overload]
+        other.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
         yield
         other.rollback()
 

@@ -15,23 +15,15 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.db.models.functions import Now
 from django.test import Client
-from pytest_django import DjangoDbBlocker
 
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.principals import Principal
 from confirmhub.pages import live
-from tests.bridge.serving import served
 from tests.confirmations.clock import make_overdue
 from tests.factories import AUDIENCE, decide, make_pending, principal_for
 from tests.ops.service import wait_until
 
 FOREVER = dt.timedelta(hours=1)
-
-
-@pytest.fixture(scope="module")
-def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[str]:
-    with django_db_blocker.unblock(), served() as url:
-        yield url
 
 
 @pytest.fixture

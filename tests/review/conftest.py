@@ -9,11 +9,11 @@ from django.contrib.auth.models import Group, Permission, User
 from django.test import Client
 from pytest_django import Settings
 
-from tests.browser.conftest import application, chromium, open_page, server, watch
+from tests.browser.conftest import chromium, open_page, server, watch
 from tests.factories import make_user
 from tests.review.people import signed_in
 
-__all__ = ["application", "chromium", "open_page", "server", "watch"]
+__all__ = ["chromium", "open_page", "server", "watch"]
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ ALL = [
 
 
 @pytest.mark.parametrize(("its_admin", "action"), ALL)
-def test_every_action_names_the_permission_that_it_takes(its_admin: ModelAdmin, action: object) -> None:  # type: ignore[type-arg]
+def test_every_action_names_the_permission_that_it_takes(its_admin: ModelAdmin, action: object) -> None:
     # Django offers, and runs, an action that names none for everybody who may see the list.
     needed = getattr(action, "allowed_permissions", ())
 

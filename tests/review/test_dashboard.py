@@ -233,7 +233,7 @@ def test_it_is_readable_within_the_screen_and_clean_in_a_browser(
     inks = set()
 
     for scheme, width in LOOKS:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 800})
         assert axe.violations(page, program=program) == [], f"{scheme}, {width} pixels"
         assert not scrolls_sideways(page), f"{width} pixels"

@@ -89,7 +89,7 @@ def several(root: User, agent: Principal, alice: User, settled: Confirmation) ->
 
 def check(page: Page, *, program: str) -> None:
     for scheme, width in LOOKS:
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # type: ignore[arg-type]
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page.set_viewport_size({"width": width, "height": 800})
         found = axe.violations(page, program=program, without=DJANGOS)
         assert found == [], f"{page.url}, {scheme}, {width} pixels:\n" + "\n".join(found)

@@ -17,8 +17,3 @@ def application(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> It
     tools = override_settings(GUARDED_TOOLS=["tests.hosts.bridge.fixtures.lamps"])
     with tools, django_db_blocker.unblock(), served() as url:
         yield url
-
-
-@pytest.fixture
-def url(application: str, transactional_db: None) -> str:
-    return application

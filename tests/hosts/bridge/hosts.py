@@ -72,7 +72,7 @@ class _Declaring(Client):
             found = build(version)
             return found.model_copy(update={"elicitation": declared}) if found.elicitation else found
 
-        session._build_capabilities = exactly  # type: ignore[method-assign]
+        session._build_capabilities = exactly
         return session
 
 
