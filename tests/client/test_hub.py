@@ -283,7 +283,7 @@ def test_what_was_lost_on_the_way_is_sent_again_with_the_same_key(monkeypatch: p
     assert len(set(asked)) == 1
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"<html>", b"x" * (5 * 1024 * 1024)])
+@pytest.mark.parametrize("body", [b"", b"[]", b"<html>"])
 def test_what_is_no_hub_is_said(body: bytes) -> None:
     with answering((200, {}, body)) as (url, _), Hub(url, token="t") as hub, pytest.raises(Unreachable):
         hub.ask("a", {})
@@ -295,6 +295,32 @@ def test_a_hub_that_is_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None
         hub.ask("a", {})
 
     assert len(asked) == module.ATTEMPTS
+
+
+BUSY = (429, {"Retry-After": "0"}, b'{"error": "temporarily_unavailable", "error_description": "Too many."}')
+TOKEN = (200, {}, b'{"access_token": "t", "expires_in": 3600}')
+
+
+def test_a_hub_that_gives_no_token_at_present_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSE", 0.01)
+    answers = (BUSY, (503, {}, b""), TOKEN, (201, {}, MADE))
+    with answering(*answers) as (url, asked), Hub(url, client_id="a", client_secret="b") as hub:
+        assert hub.ask("a", {}).id == "i"
+
+    assert len(asked) == 4
+
+
+def test_a_hub_that_goes_on_giving_no_token_does_not_blame_the_secret(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PAUSE", 0.01)
+
+    async def ask(url: str) -> None:
+        async with AsyncHub(url, client_id="a", client_secret="b") as hub:
+            await hub.ask("a", {})
+
+    with answering(*[BUSY] * module.ATTEMPTS) as (url, _), pytest.raises(Unreachable, match="Too many"):
+        asyncio.run(ask(url))
 
 
 def test_a_decision_that_came_before_the_wait_is_found(hub: Hub, alice: User) -> None:

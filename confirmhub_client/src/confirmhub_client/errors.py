@@ -22,7 +22,8 @@ class Refused(Exception):
         self.errors: dict[str, Any] = problem.get("errors") or {}
         """By field, what is wrong with what was sent."""
 
-        words = [problem.get("title") or self.__doc__, problem.get("detail")]
+        title = problem.get("title") or problem.get("error_description")  # of the token endpoint (RFC 6749)
+        words = [title or self.__doc__, problem.get("detail")]
         if self.errors:
             words.append(f"{self.errors}")
         super().__init__(" ".join(str(word) for word in words if word))

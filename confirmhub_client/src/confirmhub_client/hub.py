@@ -21,7 +21,6 @@ ATTEMPTS = 6  # of one call
 PAUSE = 0.5  # seconds before the second attempt, twice as long before each after it
 LONGEST_PAUSE = 30.0  # seconds, also of those that the hub asks for
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-MAX_ANSWER = 4 * 1024 * 1024  # bytes
 
 
 class _Access:
@@ -47,13 +46,21 @@ class _Access:
         request = httpx2.Request("POST", f"{self.base}/oauth/token", data=form)
         return next(auth.auth_flow(request))
 
-    def take(self, answer: httpx2.Response) -> None:
+    def take(self, answer: httpx2.Response) -> bool:
+        """Whether there is a token now; False: the hub cannot give one at present.
+
+        Raises:
+            Refused: The credentials are wrong.
+        """
+        if _is_for_now(answer):
+            return False
         body = _body(answer)
         if answer.status_code != httpx2.codes.OK:
             why = body.get("error_description") or body.get("error") or body.get("title")
             raise Refused({"title": f"{self.base} gave no token: {why}. Check client_id and client_secret."})
         self._token = str(body["access_token"])
         self._until = time.monotonic() + max(0, int(body["expires_in"]) - 30)
+        return True
 
     def forget(self) -> None:
         self._token = None
@@ -94,7 +101,7 @@ class _Attempts:
             self._refreshed = True
             self._access.forget()
             return 0.0
-        if answer.status_code == httpx2.codes.TOO_MANY_REQUESTS or answer.is_server_error:
+        if _is_for_now(answer):
             asked = answer.headers.get("Retry-After", "")
             return self._pause(float(asked) if asked.isdigit() else 0.0, refusal(_body(answer)))
         raise refusal(_body(answer))
@@ -233,9 +240,9 @@ class Hub:
         while True:
             answer: httpx2.Response | httpx2.TransportError
             try:
-                if (wanted := self._access.request()) is not None:
-                    self._access.take(self._http.send(wanted))
-                answer = self._http.send(self._access.of(call))
+                wanted = self._access.request()
+                if wanted is None or self._access.take(answer := self._http.send(wanted)):
+                    answer = self._http.send(self._access.of(call))
             except httpx2.TransportError as exc:
                 answer = exc
             said = attempts.judge(answer)
@@ -361,9 +368,9 @@ class AsyncHub:
         while True:
             answer: httpx2.Response | httpx2.TransportError
             try:
-                if (wanted := self._access.request()) is not None:
-                    self._access.take(await self._http.send(wanted))
-                answer = await self._http.send(self._access.of(call))
+                wanted = self._access.request()
+                if wanted is None or self._access.take(answer := await self._http.send(wanted)):
+                    answer = await self._http.send(self._access.of(call))
             except httpx2.TransportError as exc:
                 answer = exc
             said = attempts.judge(answer)
@@ -372,9 +379,12 @@ class AsyncHub:
             await asyncio.sleep(said)
 
 
+def _is_for_now(answer: httpx2.Response) -> bool:
+    """Whether what was refused may be granted to who asks again later."""
+    return answer.status_code == httpx2.codes.TOO_MANY_REQUESTS or answer.is_server_error
+
+
 def _body(answer: httpx2.Response) -> dict[str, Any]:
-    if len(answer.content) > MAX_ANSWER:
-        raise Unreachable("The hub's answer is larger than any of a confirmhub.")
     try:
         body = answer.json()
     except ValueError:
