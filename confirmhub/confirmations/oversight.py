@@ -100,7 +100,9 @@ def lift(*, halt_id: int, operator: User, reason: str) -> None:
     found = Halt.objects.filter(pk=halt_id)
     lifted = found.filter(lifted_at__isnull=True)
     if lifted.update(lifted_at=Now(), lifted_by=operator, lift_reason=reason) != 1:
-        raise errors.AlreadyDecided if found.exists() else errors.NotFound
+        if found.exists():
+            raise errors.AlreadyDecided("This stop was lifted before.")
+        raise errors.NotFound("There is no such stop.")
 
 
 @rows.refused_when_busy

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
-from django.db.models import Q, QuerySet
+from django.db.models import BooleanField, F, Func, Q, QuerySet, Value
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, rows, rules
@@ -43,6 +43,16 @@ class Texts(NamedTuple):
     requester_client_id: str
     arguments: str
     """Canonical ASCII JSON."""
+
+
+class Cover(NamedTuple):
+    """What a stop of redemptions is about."""
+
+    open: int
+    """Questions and unspent approvals that it covers now."""
+
+    ever: bool
+    """Whether anything that it covers was ever asked."""
 
 
 _APPROVED = """
@@ -249,6 +259,23 @@ def get_for_operator(*, confirmation_id: uuid.UUID) -> Confirmation:
 def list_halts() -> list[Halt]:
     """The stops of redemptions that are in force, the newest at the top."""
     return list(Halt.objects.filter(lifted_at__isnull=True).select_related("set_by"))
+
+
+def covered_by(*, halt: Halt) -> Cover:
+    """What a stop covers, to tell one that is meant from one with a slip of the pen in it."""
+    like = Func(
+        F("action"),
+        Value(halt.action_like),
+        template="%(expressions)s",
+        arg_joiner=" LIKE ",
+        output_field=BooleanField(),
+    )
+    alike = Confirmation.objects.filter(like)
+    if halt.client_id:
+        alike = alike.filter(requester_client_id=halt.client_id)
+    if halt.subject:
+        alike = alike.filter(requester_subject=halt.subject)
+    return Cover(alike.filter(status__in=OPEN).exclude(rows.OVERDUE).count(), alike.exists())
 
 
 def list_for_operator() -> QuerySet[Confirmation]:

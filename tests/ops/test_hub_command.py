@@ -5,12 +5,15 @@ from __future__ import annotations
 import io
 import json
 import uuid
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from confirmhub.confirmations import audit
 from confirmhub.confirmations.actions import Action
@@ -18,7 +21,8 @@ from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.roles import OPERATORS
 from confirmhub.confirmations.states import Status
-from tests.factories import AUDIENCE, make_approved, make_pending, make_user, redeem
+from tests.bridge.hosts import make_token
+from tests.factories import ARGUMENTS, AUDIENCE, make_approved, make_pending, make_user, principal_for, redeem
 
 HOSTILE = Action(audience=AUDIENCE, name="files.delete", arguments={"path": "a\x1b[2K\u202eb"})
 SIGNED = ("--as", "olga", "--reason", "Not today")
@@ -50,6 +54,25 @@ def test_the_newest_are_listed_for_people_and_for_programs(agent: Principal, ali
     assert len(hub("list", "--limit", 1).splitlines()) == 1
 
 
+def test_programs_get_the_arguments_as_they_are(agent: Principal) -> None:
+    make_pending(agent)
+
+    [row] = lines(hub("list", "--json"))
+
+    assert row["arguments"] == ARGUMENTS
+
+
+def test_the_clients_of_a_list_are_looked_up_at_once(agent: Principal, alice: User) -> None:
+    for number in range(3):
+        action = Action(audience=AUDIENCE, name="files.delete", arguments={"n": number})
+        make_pending(principal_for(alice, client_id=f"https://agent{number}.example/c.json"), action=action)
+
+    with CaptureQueriesContext(connection) as asked:
+        hub("list")
+
+    assert len(asked) == 2
+
+
 def test_what_an_agent_wrote_reaches_no_terminal_as_it_is(agent: Principal) -> None:
     row = make_pending(agent, action=HOSTILE, summary="\x1b]8;;https://evil.example\x07x\u202e")
 
@@ -78,6 +101,83 @@ def test_an_operator_settles(agent: Principal, alice: User) -> None:
     assert "Not today" in hub("show", denied.id)
 
 
+@pytest.mark.parametrize(
+    ("verb", "more", "is_now"),
+    [
+        ("deny", (), {"status": "denied"}),
+        ("cancel", (), {"status": "cancelled"}),
+        ("revoke", (), {"status": "revoked"}),
+        (
+            "resolve",
+            ("--result", "failed"),
+            {"status": "redeemed", "outcome": {"result": "failed", "detail": "Not today"}},
+        ),
+    ],
+)
+def test_programs_are_told_what_a_move_made_of_it(
+    agent: Principal, alice: User, verb: str, more: tuple[str, ...], is_now: dict[str, object]
+) -> None:
+    row = make_pending(agent) if verb in ("deny", "cancel") else make_approved(agent, alice)
+    if verb == "resolve":
+        redeem(row, agent)
+
+    [said] = lines(hub(verb, row.id, *SIGNED, *more, "--json"))
+
+    assert said["id"] == str(row.id)
+    assert {name: said[name] for name in is_now} == is_now
+
+
+def test_a_stop_says_what_it_covers(agent: Principal, alice: User) -> None:
+    make_pending(agent)
+    make_token(alice, resource=AUDIENCE, client_id=agent.client_id)
+
+    assert "It covers 1 open confirmation now.\nLet it go on" in hub("halt", *SIGNED)
+    assert "It covers 1 open confirmation now.\nLet it go on" in hub(
+        "halt", *SIGNED, "--client", agent.client_id, "--user", "alice", "--action", "pay*.transfer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("limits", "said"),
+    [
+        (["--action", "payment.transfer"], "Nothing that it covers was ever asked for"),
+        (["--action", "payments_transfer"], "Nothing that it covers was ever asked for"),
+        (
+            ["--client", "https://agent.example/cleint.json"],
+            "No client with the id https://agent.example/cleint",
+        ),
+        (["--client", "x\u202e"], "No client with the id x⟨U+202E⟩ is known"),
+        (["--user", "olga"], "Nothing that it covers was ever asked for"),
+    ],
+)
+def test_a_stop_with_a_slip_of_the_pen_says_so(agent: Principal, limits: list[str], said: str) -> None:
+    make_pending(agent)
+
+    text = hub("halt", *SIGNED, *limits)
+
+    assert "It covers 0 open confirmations now." in text
+    assert said in text
+
+
+def test_programs_are_told_what_a_stop_covers(agent: Principal) -> None:
+    make_pending(agent)
+
+    [stop] = lines(hub("halt", *SIGNED, "--client", "cleint", "--json"))
+    [lifted] = lines(hub("lift", stop["id"], *SIGNED, "--json"))
+
+    assert (stop["open"], stop["ever_asked"], stop["client_known"]) == (0, False, False)
+    assert (stop["client"], stop["action"]) == ("cleint", "*")
+    assert lifted == {"id": stop["id"], "lifted": True, "reason": "Not today"}
+
+
+def test_a_stop_is_lifted_once() -> None:
+    [stop] = lines(hub("halt", *SIGNED, "--json"))
+    hub("lift", stop["id"], *SIGNED)
+
+    with pytest.raises(CommandError, match="This stop was lifted before"):
+        hub("lift", stop["id"], *SIGNED)
+
+
 def test_redemptions_are_stopped_and_let_on(alice: User) -> None:
     hub("halt", *SIGNED, "--user", "alice", "--action", "pay.*")
 
@@ -94,7 +194,19 @@ def test_the_log_is_verified_and_exported(agent: Principal, alice: User) -> None
     audit.seal(limit=10)
 
     assert hub("verify").startswith("Every link holds: 1 confirmations")
+    assert lines(hub("verify", "--json"))[0].items() >= {"whole": True, "confirmations": 1}.items()
     assert lines(hub("export"))[-1]["type"] == "end"
+
+
+def test_programs_are_told_what_is_broken(tmp_path: Path) -> None:
+    export = tmp_path / "export"
+    export.write_text("[]\n")
+    out = io.StringIO()
+
+    with pytest.raises(CommandError, match="The log is broken"):
+        call_command("hub", "verify", "--file", str(export), "--json", stdout=out)
+    [said] = lines(out.getvalue())
+    assert (said["whole"], "broken" in said) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +217,7 @@ def test_the_log_is_verified_and_exported(agent: Principal, alice: User) -> None
         (["deny", uuid.UUID(int=1), "--as", "eve", "--reason", "r"], "lacks the permission"),
         (["deny", uuid.UUID(int=1), "--as", "nobody", "--reason", "r"], "There is no user nobody"),
         (["deny", uuid.UUID(int=1), "--as", "olga", "--reason", " "], "Give a reason"),
-        (["lift", 1, *SIGNED], "No such confirmation"),
+        (["lift", 1, *SIGNED], "There is no such stop"),
         (["halt", *SIGNED, "--action", "a b"], "printable ASCII"),
         (["halt", "--as", "eve", "--reason", "r"], "lacks the permission"),
     ],

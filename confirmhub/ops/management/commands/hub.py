@@ -1,6 +1,7 @@
 """What operators do from a terminal: look, deny, revoke, resolve, stop, verify, export. Nobody approves here.
 
-What is shown to people goes through the one renderer; `--json` is ASCII, with every value as it is.
+What is shown to people goes through the one renderer; `--json` is ASCII, one object a line, with every value
+as it is.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ import argparse
 import datetime as dt
 import json
 import uuid
-from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -37,7 +37,7 @@ class Command(BaseCommand):
         listed.add_argument("--client", help="only of this client id")
         listed.add_argument("--limit", type=_count, default=20, help="how many, 1 to 1000")
         shown = verbs.add_parser("show", help="one confirmation, whole")
-        halts = verbs.add_parser("halts", help="the stops that are in force")
+        verbs.add_parser("halts", help="the stops that are in force")
         moves = {
             "deny": "settle a question with no",
             "cancel": "take a question back",
@@ -61,10 +61,10 @@ class Command(BaseCommand):
         lift.add_argument("halt_id", metavar="id", type=int, help="the stop's number, as `halts` has it")
         for move in (halt, lift):
             _signed(move)
-        for reading in (listed, shown, halts):
-            reading.add_argument("--json", action="store_true", help="for programs")
         verify = verbs.add_parser("verify", help="check every link of the log")
         verify.add_argument("--file", help="an export to check instead of the database")
+        for verb in verbs.choices.values():
+            verb.add_argument("--json", dest="as_json", action="store_true", help="for programs")
         verbs.add_parser("export", help="write the whole log as JSON Lines")
 
     def handle(self, *_: Any, verb: str, **options: Any) -> None:
@@ -73,26 +73,29 @@ class Command(BaseCommand):
         except ConfirmationError as exc:
             raise CommandError(f"Refused: {exc}") from exc
 
-    def _list(self, *, status: str | None, client: str | None, limit: int, **options: Any) -> None:
+    def _list(
+        self, *, status: str | None, client: str | None, limit: int, as_json: bool, **_: Any
+    ) -> None:
         found = queries.list_newest(status=status, client_id=client, limit=limit)
-        if options["json"]:
-            self._print(_record(row) for row in found)
+        if as_json:
+            self._print(*map(_record, found))
             return
+        labels = clients.describe_all(client_ids={row.requester_client_id for row in found})
         for row in found:
             words = (
                 str(row.id),
                 f"{row.effective_status:9}",
                 _time(row.requested_at),
                 display.short(row.action, SHORT),
-                display.short(clients.describe(client_id=row.requester_client_id).host, SHORT),
+                display.short(labels[row.requester_client_id].host, SHORT),
             )
             self.stdout.write("  ".join(words))
         self.stderr.write(f"{len(found)} shown, the newest first.")
 
-    def _show(self, *, confirmation_id: uuid.UUID, **options: Any) -> None:
+    def _show(self, *, confirmation_id: uuid.UUID, as_json: bool, **_: Any) -> None:
         row = queries.get_for_operator(confirmation_id=confirmation_id)
-        if options["json"]:
-            self._print([_record(row)])
+        if as_json:
+            self._print(_record(row))
             return
         client = clients.describe(client_id=row.requester_client_id)
         outcome = getattr(row, "outcome", None)
@@ -125,10 +128,10 @@ class Command(BaseCommand):
             actor, detail = display.text(event.actor), display.text(event.detail)
             self.stdout.write(f"{_time(event.at)}  {event.kind:10}  {actor}  {detail}")
 
-    def _halts(self, **options: Any) -> None:
+    def _halts(self, *, as_json: bool, **_: Any) -> None:
         found = queries.list_halts()
-        if options["json"]:
-            self._print({"id": halt.pk, **_covered(halt), "reason": halt.reason} for halt in found)
+        if as_json:
+            self._print(*map(_stop, found))
             return
         for halt in found:
             covered = "  ".join(f"{name} {display.text(value)}" for name, value in _covered(halt).items())
@@ -138,41 +141,68 @@ class Command(BaseCommand):
             )
         self.stderr.write(f"{len(found)} in force.")
 
-    def _deny(self, *, confirmation_id: uuid.UUID, by: str, reason: str, **_: Any) -> None:
+    def _deny(self, *, confirmation_id: uuid.UUID, by: str, reason: str, as_json: bool, **_: Any) -> None:
         ledger.deny(confirmation_id=confirmation_id, operator=_person(by), reason=reason)
-        self.stdout.write(f"{confirmation_id} is denied.")
+        self._settled(confirmation_id, "is denied", as_json=as_json)
 
-    def _cancel(self, *, confirmation_id: uuid.UUID, by: str, reason: str, **_: Any) -> None:
+    def _cancel(self, *, confirmation_id: uuid.UUID, by: str, reason: str, as_json: bool, **_: Any) -> None:
         ledger.cancel(confirmation_id=confirmation_id, requester=_person(by), reason=reason)
-        self.stdout.write(f"{confirmation_id} is taken back.")
+        self._settled(confirmation_id, "is taken back", as_json=as_json)
 
-    def _revoke(self, *, confirmation_id: uuid.UUID, by: str, reason: str, **_: Any) -> None:
+    def _revoke(self, *, confirmation_id: uuid.UUID, by: str, reason: str, as_json: bool, **_: Any) -> None:
         ledger.revoke(confirmation_id=confirmation_id, revoker=_person(by), reason=reason)
-        self.stdout.write(f"{confirmation_id} is revoked.")
+        self._settled(confirmation_id, "is revoked", as_json=as_json)
 
-    def _resolve(self, *, confirmation_id: uuid.UUID, by: str, reason: str, result: str, **_: Any) -> None:
+    def _resolve(
+        self, *, confirmation_id: uuid.UUID, by: str, reason: str, result: str, as_json: bool, **_: Any
+    ) -> None:
         operator, found = _person(by), Result(result)
         ledger.resolve_outcome(confirmation_id=confirmation_id, operator=operator, result=found, note=reason)
-        self.stdout.write(f"{confirmation_id} has its outcome: {found}.")
+        self._settled(confirmation_id, f"has its outcome: {found}", as_json=as_json)
 
-    def _halt(self, *, by: str, reason: str, client: str, user: str, action: str, **_: Any) -> None:
+    def _settled(self, confirmation_id: uuid.UUID, words: str, *, as_json: bool) -> None:
+        if as_json:
+            self._print(_record(queries.get_for_operator(confirmation_id=confirmation_id)))
+        else:
+            self.stdout.write(f"{confirmation_id} {words}.")
+
+    def _halt(
+        self, *, by: str, reason: str, client: str, user: str, action: str, as_json: bool, **_: Any
+    ) -> None:
         subject = str(_person(user).pk) if user else ""
         made = ledger.halt(
             operator=_person(by), reason=reason, client_id=client, subject=subject, action_pattern=action
         )
-        self.stdout.write(f"Stopped. Let it go on with: hub lift {made.pk} --as ... --reason ...")
+        cover = queries.covered_by(halt=made)
+        known = not client or clients.describe(client_id=client) is not clients.UNKNOWN
+        if as_json:
+            self._print(_stop(made) | {"open": cover.open, "ever_asked": cover.ever, "client_known": known})
+            return
+        covers = f"{cover.open} open confirmation{'' if cover.open == 1 else 's'}"
+        self.stdout.write(f"Stopped. It covers {covers} now.")
+        if not known:
+            # It may be meant: a stop can come before the client does.
+            name = display.short(client, SHORT)
+            self.stdout.write(f"No client with the id {name} is known: is it as `list --json` has it?")
+        elif not cover.ever:
+            self.stdout.write("Nothing that it covers was ever asked for: is it what you mean?")
+        self.stdout.write(f"Let it go on with: hub lift {made.pk} --as ... --reason ...")
 
-    def _lift(self, *, halt_id: int, by: str, reason: str, **_: Any) -> None:
+    def _lift(self, *, halt_id: int, by: str, reason: str, as_json: bool, **_: Any) -> None:
         ledger.lift(halt_id=halt_id, operator=_person(by), reason=reason)
-        self.stdout.write(f"Stop {halt_id} is lifted.")
+        if as_json:
+            self._print({"id": halt_id, "lifted": True, "reason": reason})
+        else:
+            self.stdout.write(f"Stop {halt_id} is lifted.")
 
-    def _verify(self, *, file: str | None, **_: Any) -> None:
-        call_command("verify_audit", *(["--file", file] if file else []), stdout=self.stdout)
+    def _verify(self, *, file: str | None, as_json: bool, **_: Any) -> None:
+        options = [*(["--file", file] if file else []), *(["--json"] if as_json else [])]
+        call_command("verify_audit", *options, stdout=self.stdout)
 
     def _export(self, **_: Any) -> None:
         call_command("export_audit", stdout=self.stdout)
 
-    def _print(self, records: Iterable[dict[str, Any]]) -> None:
+    def _print(self, *records: dict[str, Any]) -> None:
         for record in records:
             self.stdout.write(json.dumps(record, separators=(",", ":")))
 
@@ -203,6 +233,10 @@ def _covered(halt: Halt) -> dict[str, str]:
     }
 
 
+def _stop(halt: Halt) -> dict[str, Any]:
+    return {"id": halt.pk, **_covered(halt), "set_at": halt.set_at.isoformat(), "reason": halt.reason}
+
+
 def _record(row: Confirmation) -> dict[str, Any]:
     outcome = getattr(row, "outcome", None)
     return {
@@ -212,7 +246,7 @@ def _record(row: Confirmation) -> dict[str, Any]:
         "subject": row.requester_subject,
         "audience": row.audience,
         "action": row.action,
-        "arguments": row.arguments,
+        "arguments": dict(row.argument_items),
         "summary": row.summary,
         "question": row.question,
         "policy": row.policy,

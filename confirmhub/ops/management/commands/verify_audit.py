@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--file", type=Path, help="an export to check instead of the database; no database is needed"
         )
+        parser.add_argument("--json", dest="as_json", action="store_true", help="for programs")
 
-    def handle(self, *_: Any, file: Path | None, **__: Any) -> None:
+    def handle(self, *_: Any, file: Path | None, as_json: bool, **__: Any) -> None:
         try:
             if file is not None:
                 checked = evidence.check(_lines(file))
@@ -29,14 +31,22 @@ class Command(BaseCommand):
                 with audit.records() as records:
                     checked = evidence.check(records)
         except BrokenLog as exc:
+            if as_json:
+                self.stdout.write(json.dumps({"whole": False, "broken": str(exc)}))
             raise CommandError(f"The log is broken: {exc}.") from exc
         except OSError as exc:
             raise CommandError(f"{file} cannot be read: {exc.strerror}.") from exc
+        if as_json:
+            self.stdout.write(json.dumps({"whole": True} | asdict(checked)))
+            return
         gone = f"; {checked.gone} sealed logs have left, past the time they are kept" if checked.gone else ""
+        fresh = (
+            f" ({checked.unsealed_halts} of their entries not sealed yet)" if checked.unsealed_halts else ""
+        )
         self.stdout.write(
             f"Every link holds: {checked.confirmations} confirmations"
             f" ({checked.unsealed} not sealed yet), {checked.events} events,"
-            f" {checked.checkpoints} checkpoints{gone}."
+            f" {checked.checkpoints} checkpoints, {checked.halts} stops{fresh}{gone}."
         )
 
 
