@@ -63,8 +63,8 @@ class Command(BaseCommand):
             _signed(move)
         verify = verbs.add_parser("verify", help="check every link of the log")
         verify.add_argument("--file", help="an export to check instead of the database")
-        for verb in verbs.choices.values():
-            verb.add_argument("--json", dest="as_json", action="store_true", help="for programs")
+        for each in verbs.choices.values():
+            each.add_argument("--json", dest="as_json", action="store_true", help="for programs")
         verbs.add_parser("export", help="write the whole log as JSON Lines")
 
     def handle(self, *_: Any, verb: str, **options: Any) -> None:
