@@ -1,8 +1,9 @@
 """The log as evidence: sealed by checkpoints, checked link by link, exported so that anybody can check it.
 
-Each confirmation's events are a chain of hashes. A checkpoint holds the hash of the checkpoint before and
-how far each finished chain had come, so that nobody can rewrite a log, or leave one out, without rewriting
-every checkpoint since. Sealing runs beside the moves: it locks no row that anybody still moves.
+Each confirmation's events are a chain of hashes, and so are those of all stops together. A checkpoint holds
+the hash of the checkpoint before and how far each finished chain, and that of the stops, had come, so that
+nobody can rewrite a log, or leave one out, without rewriting every checkpoint since. Sealing runs beside the
+moves: it locks no row that anybody still moves.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from confirmhub.confirmations import rows
-from confirmhub.confirmations.evidence import Record, checkpoint_hash
-from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Halt, Seal
+from confirmhub.confirmations.evidence import STOPS, Record, checkpoint_hash
+from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Halt, HaltEvent, Seal
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -33,16 +34,25 @@ WHERE id IN (
 RETURNING id, event_count, event_head
 """
 
+# The log of the stops, where it has grown since the last seal of it.
+_STOPS = """
+SELECT seq, hash FROM confirmations_haltevent WHERE seq > (
+    SELECT coalesce(max(event_count), 0) FROM confirmations_seal WHERE confirmation_id = %s)
+ORDER BY seq DESC LIMIT 1
+"""
+
 
 def seal(*, limit: int) -> int:
-    """Seal what has finished since the last checkpoint, at most `limit`; say how many.
+    """Seal what has finished since the last checkpoint, at most `limit`, and the stops; say how many logs.
 
     Of two that seal at once one is undone and seals nothing; what it took is taken the next time.
     """
     try:
         with transaction.atomic():
+            stops = [(STOPS, *grown) for grown in rows.execute(_STOPS, [STOPS])]
             taken = sorted(
-                (str(id_), count, bytes(head).hex()) for id_, count, head in rows.execute(_TAKE, [limit])
+                (str(id_), count, bytes(head).hex())
+                for id_, count, head in (*stops, *rows.execute(_TAKE, [limit]))
             )
             if not taken:
                 return 0
@@ -81,15 +91,15 @@ def records() -> Iterator[Iterator[Record]]:
 
 def _everything() -> Iterator[Record]:
     counts = Counter[str]()
-    for record in itertools.chain(_logs(), _checkpoints(), _halts()):
-        counts[record["type"]] += 1
+    for record in itertools.chain(_logs(), [_halts()], _checkpoints()):
+        counts[record["type"]] += len(record["halts"]) if record["type"] == "halts" else 1
         yield record
     # Without it nobody could tell a whole export from the beginning of one.
     yield {
         "type": "end",
         "confirmations": counts["confirmation"],
         "checkpoints": counts["checkpoint"],
-        "halts": counts["halt"],
+        "halts": counts["halts"],
     }
 
 
@@ -118,26 +128,39 @@ def _checkpoints() -> Iterator[Record]:
             "micros": _micros(checkpoint.at),
             "hash": bytes(checkpoint.hash).hex(),
             "seals": [
-                [str(one.confirmation_id), one.event_count, bytes(one.head).hex(), one.kept] for one in sealed
+                [str(id_), count, bytes(head).hex(), kept or str(id_) == STOPS]
+                for id_, count, head, kept in sealed.values_list(
+                    "confirmation_id", "event_count", "head", "kept"
+                )
             ],
         }
 
 
-def _halts() -> Iterator[Record]:
-    for halt in Halt.objects.order_by("id").iterator(chunk_size=100):
-        yield {
-            "type": "halt",
-            "id": halt.pk,
-            "client_id": halt.client_id,
-            "subject": halt.subject,
-            "action_pattern": halt.action_pattern,
-            "reason": halt.reason,
-            "set_by": halt.set_by_id,
-            "set_micros": _micros(halt.set_at),
-            "lift_reason": halt.lift_reason,
-            "lifted_by": halt.lifted_by_id,
-            "lifted_micros": _micros(halt.lifted_at) if halt.lifted_at else None,
-        }
+def _halts() -> Record:
+    """The log of stops, and the rows as they stand, which it must explain."""
+    events = HaltEvent.objects.order_by("seq").values_list("seq", "kind", "actor", "at", "detail", "hash")
+    seals = Seal.objects.filter(confirmation_id=STOPS).order_by("event_count")
+    return {
+        "type": "halts",
+        "events": [_event(event) for event in events],
+        "seals": [[one.event_count, bytes(one.head).hex(), one.checkpoint_id] for one in seals],
+        "halts": [
+            {
+                "halt": str(halt.pk),
+                "client_id": halt.client_id,
+                "subject": halt.subject,
+                "action_pattern": halt.action_pattern,
+                "action_like": halt.action_like,
+                "reason": halt.reason,
+                "set_by": rows.name(halt.set_by),
+                "set_micros": _micros(halt.set_at),
+                "lift_reason": halt.lift_reason,
+                "lifted_by": rows.name(halt.lifted_by) if halt.lifted_by else None,
+                "lifted_micros": _micros(halt.lifted_at) if halt.lifted_at else None,
+            }
+            for halt in Halt.objects.order_by("id").select_related("set_by", "lifted_by")
+        ],
+    }
 
 
 def _record(row: Confirmation, events: list[tuple[Any, ...]], seals: list[tuple[Any, ...]]) -> Record:
@@ -153,18 +176,20 @@ def _record(row: Confirmation, events: list[tuple[Any, ...]], seals: list[tuple[
         "view_digest": bytes(row.view_digest).hex(),
         "event_count": row.event_count,
         "event_head": bytes(row.event_head).hex(),
-        "events": [
-            {
-                "seq": seq,
-                "kind": kind,
-                "actor": actor,
-                "micros": _micros(at),
-                "detail": detail,
-                "hash": bytes(hash_).hex(),
-            }
-            for seq, kind, actor, at, detail, hash_ in events
-        ],
+        "events": [_event(event) for event in events],
         "seals": [[count, bytes(head).hex(), checkpoint] for count, head, checkpoint in seals],
+    }
+
+
+def _event(event: tuple[Any, ...]) -> Record:
+    seq, kind, actor, at, detail, hash_ = event
+    return {
+        "seq": seq,
+        "kind": kind,
+        "actor": actor,
+        "micros": _micros(at),
+        "detail": detail,
+        "hash": bytes(hash_).hex(),
     }
 
 

@@ -16,6 +16,9 @@ from confirmhub.confirmations.states import Status
 
 type Record = dict[str, Any]
 
+# The log of all stops stands under this in a checkpoint, where a confirmation's stands under its id.
+STOPS = "00000000-0000-0000-0000-000000000000"
+
 # What a log's last word but one of these says about the status; the rest say nothing new.
 _STATUS_AFTER = {
     "requested": Status.PENDING,
@@ -45,14 +48,20 @@ class Checked:
     events: int = 0
     checkpoints: int = 0
     halts: int = 0
+    unsealed_halts: int = 0
+    """Entries in the log of stops that no checkpoint vouches for yet."""
+
     gone: int = 0
     """Sealed logs that are no longer there: past the time that they are kept."""
 
 
-def event_hash(*, before: bytes, confirmation_id: str, event: Record) -> bytes:
-    """The hash of an event, as the database's `confirmhub_event_hash` makes it."""
+def event_hash(*, before: bytes, log: str, event: Record) -> bytes:
+    """The hash of an event, as the database's `confirmhub_event_hash` makes it.
+
+    `log` is the id of the confirmation that it is of, or STOPS.
+    """
     parts = (event["seq"], event["kind"], event["actor"], event["micros"], event["detail"])
-    return _hash(before.hex(), confirmation_id, *map(str, parts))
+    return _hash(before.hex(), log, *map(str, parts))
 
 
 def checkpoint_hash(*, before: bytes, seq: int, micros: int, seals: Iterable[tuple[str, int, str]]) -> bytes:
@@ -82,13 +91,14 @@ def check(records: Iterable[Record]) -> Checked:
             elif record["type"] == "end":
                 _check_end(record, checked)
                 ended = True
-            elif record["type"] == "halt":
-                checked.halts += 1
+            elif record["type"] == "halts":
+                balance ^= _check_halts(record, checked)
             else:
                 before = _check_checkpoint(record, checked, before=before)
                 for id_, count, head, kept in record["seals"]:
-                    balance ^= _token(record["seq"], id_, count, head) if kept else 0
-                    checked.gone += not kept
+                    here = kept or id_ == STOPS  # which never leaves
+                    balance ^= _token(record["seq"], id_, count, head) if here else 0
+                    checked.gone += not here
         except (KeyError, TypeError, ValueError, IndexError) as exc:
             raise BrokenLog(f"record {number} is not of the form of an export") from exc
     if not ended:
@@ -121,13 +131,9 @@ def _check_checkpoint(record: Record, checked: Checked, *, before: bytes) -> byt
 
 def _check_confirmation(record: Record, checked: Checked) -> int:
     where = f"confirmation {record['id']}"
-    hashes = [b""]
+    hashes = _chained(record["events"], log=record["id"], where=where)
     status = None
-    for place, event in enumerate(record["events"], start=1):
-        found = event_hash(before=hashes[-1], confirmation_id=record["id"], event=event)
-        if event["seq"] != place or found.hex() != event["hash"]:
-            raise BrokenLog(f"{where}: event {place} does not follow from the one before")
-        hashes.append(found)
+    for event in record["events"]:
         status = _status_after(event, before=status)
     if len(hashes) - 1 != record["event_count"] or hashes[-1].hex() != record["event_head"]:
         raise BrokenLog(f"{where}: its log does not end where the record says")
@@ -143,11 +149,53 @@ def _check_confirmation(record: Record, checked: Checked) -> int:
     checked.confirmations += 1
     checked.events += len(record["events"])
     checked.unsealed += max((count for count, _, _ in record["seals"]), default=0) < record["event_count"]
+    return _sealed(record["seals"], hashes, log=record["id"], where=where)
+
+
+def _check_halts(record: Record, checked: Checked) -> int:
+    where = "the log of stops"
+    hashes = _chained(record["events"], log=STOPS, where=where)
+    balance = _sealed(record["seals"], hashes, log=STOPS, where=where)
+    logged: dict[str, Record] = {}
+    for event in record["events"]:
+        said = json.loads(event["detail"])
+        if event["kind"] == "stopped":
+            not_lifted = {"lift_reason": "", "lifted_by": None, "lifted_micros": None}
+            logged[said["halt"]] = (
+                said | not_lifted | {"set_by": event["actor"], "set_micros": event["micros"]}
+            )
+        else:
+            lifted = {"lifted_by": event["actor"], "lifted_micros": event["micros"]}
+            logged[said["halt"]] |= lifted | {"lift_reason": said["reason"]}
+    found = {halt["halt"]: halt for halt in record["halts"]}
+    for halt in sorted(logged.keys() | found.keys(), key=int):
+        if logged.get(halt) != found.get(halt):
+            raise BrokenLog(f"stop {halt}: the row is not what the log of stops says")
+    checked.halts += len(found)
+    checked.unsealed_halts += len(record["events"]) - max(
+        (count for count, _, _ in record["seals"]), default=0
+    )
+    return balance
+
+
+def _chained(events: list[Record], *, log: str, where: str) -> list[bytes]:
+    """The hashes of a log's events, beginning with the empty one before the first."""
+    hashes = [b""]
+    for place, event in enumerate(events, start=1):
+        found = event_hash(before=hashes[-1], log=log, event=event)
+        if event["seq"] != place or found.hex() != event["hash"]:
+            raise BrokenLog(f"{where}: event {place} does not follow from the one before")
+        hashes.append(found)
+    return hashes
+
+
+def _sealed(seals: list[list[Any]], hashes: list[bytes], *, log: str, where: str) -> int:
+    """Hold a log to the seals of its checkpoints; give what they weigh in the balance."""
     balance = 0
-    for count, head, checkpoint in record["seals"]:
-        if hashes[count].hex() != head:
+    for count, head, checkpoint in seals:
+        if count >= len(hashes) or hashes[count].hex() != head:
             raise BrokenLog(f"{where}: its first {count} events are not those that a checkpoint sealed")
-        balance ^= _token(checkpoint, record["id"], count, head)
+        balance ^= _token(checkpoint, log, count, head)
     return balance
 
 

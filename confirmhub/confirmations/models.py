@@ -19,7 +19,7 @@ from django.db.models.functions import Length, Now
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.fields import ExactTextField, known
 from confirmhub.confirmations.ids import new_id
-from confirmhub.confirmations.ruling import Halt, Rule
+from confirmhub.confirmations.ruling import Halt, HaltEvent, Rule
 from confirmhub.confirmations.sealing import Checkpoint, Seal
 from confirmhub.confirmations.sending import Chore, Hook, Notice
 from confirmhub.confirmations.states import FINAL, OPEN, Assurance, Mode, Result, Status, Verdict
@@ -31,6 +31,7 @@ __all__ = [
     "Decision",
     "Event",
     "Halt",
+    "HaltEvent",
     "Hook",
     "Notice",
     "Outcome",

@@ -142,3 +142,23 @@ class Halt(models.Model):
 
     def __str__(self) -> str:
         return f"halt {self.pk}"
+
+
+class HaltEvent(models.Model):
+    """One line of the append-only log of stops: one chain for all of them, so that none can be left out."""
+
+    seq = models.PositiveIntegerField(primary_key=True)
+    kind = models.CharField(max_length=20)
+    actor = models.CharField(max_length=600)
+    at = models.DateTimeField()
+    detail = models.TextField()  # canonical ASCII JSON; names the stop and what it covers
+    hash = models.BinaryField()
+
+    class Meta:
+        ordering: ClassVar = ["seq"]
+        constraints: ClassVar = [
+            models.CheckConstraint(name="haltevent_hash_is_sha256", condition=Q(hash__length=32)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.seq} {self.kind}"

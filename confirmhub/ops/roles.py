@@ -28,6 +28,7 @@ RIGHTS = {
     "confirmations_checkpoint": APPEND,
     "confirmations_seal": APPEND,
     "confirmations_halt": KEEP,
+    "confirmations_haltevent": APPEND,
     "django_migrations": READ,
 }
 

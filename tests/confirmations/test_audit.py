@@ -160,7 +160,7 @@ def test_a_record_left_out_of_an_export_is_found(
 ) -> None:
     with audit.records() as found:
         lines = list(found)
-    types = ["confirmation", "checkpoint", "end"]
+    types = ["confirmation", "halts", "checkpoint", "end"]
     lines.sort(key=lambda line: (types.index(line["type"]), line.get("status") == "approved"))
     edit(lines)
 
@@ -168,7 +168,7 @@ def test_a_record_left_out_of_an_export_is_found(
         evidence.check(lines)
 
 
-@pytest.mark.parametrize("kept", [range(0), range(1), range(6), range(8), range(9), range(1, 10)])
+@pytest.mark.parametrize("kept", [range(0), range(1), range(6), range(8), range(10), range(1, 11)])
 def test_an_export_that_was_cut_off_is_refused(
     history: dict[str, Confirmation], tmp_path: Path, kept: range
 ) -> None:
@@ -176,7 +176,7 @@ def test_an_export_that_was_cut_off_is_refused(
         lines = [json.dumps(record) for record in found]
     # The one that is open comes first: no checkpoint would miss it.
     lines.sort(key=lambda line: ('"end"' in line, '"checkpoint"' in line, '"status": "approved"' not in line))
-    assert len(lines) == 10
+    assert len(lines) == 11
     export = tmp_path / "export.jsonl"
     export.write_text("".join(f"{lines[number]}\n" for number in kept))
 
@@ -188,7 +188,7 @@ def test_nothing_may_follow_the_end_of_an_export(history: dict[str, Confirmation
     with audit.records() as found:
         lines = list(found)
 
-    with pytest.raises(BrokenLog, match="record 11 stands after the end"):
+    with pytest.raises(BrokenLog, match="record 12 stands after the end"):
         evidence.check([*lines, lines[0]])
 
 
@@ -225,7 +225,7 @@ def test_the_commands_export_and_check_and_say_what_holds(
     call_command("verify_audit", file=export, stdout=said)
 
     events = Event.objects.count()
-    holds = f"Every link holds: 6 confirmations (1 not sealed yet), {events} events, 3 checkpoints."
+    holds = f"Every link holds: 6 confirmations (1 not sealed yet), {events} events, 3 checkpoints, 0 stops."
     assert said.getvalue().splitlines() == [holds, holds]
     as_owner("UPDATE confirmations_event SET actor = 'user 1' WHERE kind = 'deny'")
     with pytest.raises(CommandError, match=r"The log is broken: confirmation .*: event 2"):

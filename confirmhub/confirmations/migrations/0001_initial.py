@@ -296,6 +296,25 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="HaltEvent",
+            fields=[
+                ("seq", models.PositiveIntegerField(primary_key=True, serialize=False)),
+                ("kind", models.CharField(max_length=20)),
+                ("actor", models.CharField(max_length=600)),
+                ("at", models.DateTimeField()),
+                ("detail", models.TextField()),
+                ("hash", models.BinaryField()),
+            ],
+            options={
+                "ordering": ["seq"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("hash__length", 32)), name="haltevent_hash_is_sha256"
+                    )
+                ],
+            },
+        ),
+        migrations.CreateModel(
             name="Notice",
             fields=[
                 (

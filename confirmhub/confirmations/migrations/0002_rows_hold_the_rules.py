@@ -122,6 +122,8 @@ CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
 CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_seal
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmations_haltevent
+    FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
 CREATE TRIGGER confirmations_stays BEFORE DELETE ON confirmations_confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
 
@@ -197,6 +199,7 @@ DROP TRIGGER confirmations_halt_guard ON confirmations_halt;
 DROP FUNCTION confirmations_halt_guard();
 DROP FUNCTION confirmhub_retire(interval, integer);
 DROP TRIGGER confirmations_stays ON confirmations_confirmation;
+DROP TRIGGER confirmations_append_only ON confirmations_haltevent;
 DROP TRIGGER confirmations_append_only ON confirmations_seal;
 DROP TRIGGER confirmations_append_only ON confirmations_checkpoint;
 DROP TRIGGER confirmations_append_only ON confirmations_outcome;
