@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import ipaddress
 import os
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -176,6 +177,26 @@ def words(name: str, default: str) -> list[str]:
             raise ImproperlyConfigured(
                 f"{name} must be words of letters and digits separated by commas, such as {default}: correct"
                 f" {word!r}."
+            )
+    return found
+
+
+def networks(name: str) -> list[str]:
+    """Read IP addresses and networks, separated by commas; none when it is not set.
+
+    Raises:
+        ImproperlyConfigured: One of them is something else, or all addresses that there are.
+    """
+    found = [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+    for network in found:
+        try:
+            known = ipaddress.ip_network(network).prefixlen > 0
+        except ValueError:
+            known = False
+        if not known:
+            raise ImproperlyConfigured(
+                f"{name} must be addresses or networks separated by commas, such as 10.0.0.7,10.1.0.0/16:"
+                f" correct {network!r}, or unset it."
             )
     return found
 

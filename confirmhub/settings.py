@@ -131,6 +131,8 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env.flag("BEHIND_TLS_PROXY", default=False) else None
 )
+# Whose word counts for the address that attempts and refusals are counted by.
+TRUSTED_PROXIES = env.networks("TRUSTED_PROXIES")
 SECURE_HSTS_SECONDS = 365 * 86_400 if HTTPS else 0
 SECURE_CSP = {
     "default-src": [CSP.NONE],

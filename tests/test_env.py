@@ -149,3 +149,22 @@ def test_words_are_read_without_their_case(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("WORDS", "Token, apiKey")
 
     assert env.words("WORDS", "secret") == ["token", "apikey"]
+
+
+@pytest.mark.parametrize(
+    "value", ["*", "proxy.example", "10.0.0.1/8", "10.0.0.7;10.0.0.8", "0.0.0.0/0", "::/0"]
+)
+def test_networks_that_are_none_or_everybody_stop_the_start(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setenv("PROXIES", f"192.0.2.1,{value}")
+
+    with pytest.raises(ImproperlyConfigured, match="addresses or networks"):
+        env.networks("PROXIES")
+
+
+def test_networks_are_read_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROXIES", "10.0.0.7, 10.1.0.0/16,2001:db8::/32,")
+
+    assert env.networks("PROXIES") == ["10.0.0.7", "10.1.0.0/16", "2001:db8::/32"]
+    assert env.networks("OTHERS") == []

@@ -43,7 +43,8 @@ def config(app: Callable[..., Any]) -> uvicorn.Config:
         lifespan="on",
         ws="none",
         # The address that axes counts sign-ins by must not come from a header that anyone can send.
-        proxy_headers=False,
+        proxy_headers=bool(settings.TRUSTED_PROXIES),
+        forwarded_allow_ips=settings.TRUSTED_PROXIES,
         server_header=False,
         timeout_graceful_shutdown=GRACE,
     )

@@ -60,6 +60,7 @@ class Replica:
             "DATABASE_URL": f"postgresql://{database['USER']}@/{database['NAME']}?host={database['HOST']}",
             "PUBLIC_URL": url,
             "BEHIND_TLS_PROXY": "true",
+            "TRUSTED_PROXIES": "127.0.0.1",
             "GUARDED_TOOLS": "tests.replicas.tools",
             ACTS: str(folder / "acts"),
         }

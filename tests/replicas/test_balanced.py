@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
 import pytest
 
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.oauth import throttle
+from confirmhub.oauth.views import REFUSALS
 from confirmhub.ops.checked import MISCONFIGURED
 from confirmhub.ops.web import MAX_DESCRIPTORS
 from tests.bridge.hosts import decide_at
@@ -56,6 +59,18 @@ def test_a_page_knows_that_it_was_asked_for_by_tls_whatever_the_browser_says(clu
     assert answer.json()["issuer"] == cluster.url
     # Django sends it over TLS alone.
     assert answer.headers["strict-transport-security"].startswith("max-age=")
+
+
+@pytest.mark.usefixtures("transactional_db")
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere this machine has one loopback address")
+def test_refusals_are_counted_by_the_address_that_they_come_from(cluster: Balanced) -> None:
+    way = httpx2.HTTPTransport(local_address="127.0.0.9", verify=trusting(cluster))
+    with httpx2.Client(transport=way, headers={"X-Forwarded-For": "192.0.2.1"}) as client:
+        client.post(f"{cluster.url}/oauth/token")
+
+    one = replace(REFUSALS, count=1)
+    counted = [throttle.wait(one, who=f"127.0.0.{last}") > 0 for last in (9, 1)]
+    assert counted == [True, False]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")

@@ -1,0 +1,44 @@
+"""Whose word counts for the address of who asks: that of a proxy that was named, and nobody else's."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from pytest_django import Settings
+from starlette.types import Receive, Scope, Send
+
+from confirmhub.ops import web
+
+
+def address_seen(*, peer: str, told: str) -> str:
+    seen = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope["client"][0])
+
+    config = web.config(app)
+    config.load()
+    scope = {"type": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", told.encode())]}
+    asyncio.run(config.loaded_app(scope, None, None))  # type: ignore[arg-type]
+    return seen[0]
+
+
+@pytest.mark.parametrize(
+    ("peer", "told", "address"),
+    [
+        ("10.1.2.3", "198.51.100.7", "198.51.100.7"),
+        ("10.1.2.3", "192.0.2.1, 198.51.100.7", "198.51.100.7"),  # the first is the client's own word
+        ("10.1.2.3", "192.0.2.1, 198.51.100.7, 10.1.9.9", "198.51.100.7"),
+        ("198.51.100.8", "192.0.2.1", "198.51.100.8"),
+    ],
+)
+def test_a_proxy_that_was_named_says_who_asks(settings: Settings, peer: str, told: str, address: str) -> None:
+    settings.TRUSTED_PROXIES = ["10.1.0.0/16"]
+
+    assert address_seen(peer=peer, told=told) == address
+
+
+def test_where_no_proxy_was_named_nobody_does(settings: Settings) -> None:
+    assert settings.TRUSTED_PROXIES == []
+    assert address_seen(peer="127.0.0.1", told="192.0.2.1") == "127.0.0.1"
