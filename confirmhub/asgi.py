@@ -41,13 +41,9 @@ def create() -> Starlette:
     # Each of the three libraries types the same interface in its own words.
     # The queue of an answer has no end: a thread must not wait for who reads slowly, and pages are small.
     pages = WSGIMiddleware(cast(Any, django), workers=THREADS, send_queue_size=0)
+    probes = [Route("/healthz", healthz), Route("/livez", livez), Route("/metrics", metrics)]
     # The bridge checks the name itself, in the form that its protocol wants.
-    unnamed = [
-        "/healthz",
-        "/livez",
-        "/metrics",
-        *(route.path for route in bridge.routes if isinstance(route, Route)),
-    ]
+    unnamed = [route.path for route in (*probes, *bridge.routes) if isinstance(route, Route)]
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -69,9 +65,7 @@ def create() -> Starlette:
             *live.routes,
             *hot.routes(inlet=Inlet),
             *aap.routes(inlet=Inlet),
-            Route("/healthz", healthz),
-            Route("/livez", livez),
-            Route("/metrics", metrics),
+            *probes,
             Mount("/", Inlet(cast(ASGIApp, pages))),
         ],
         middleware=[Middleware(Watched), Middleware(Gate, unnamed=unnamed)],

@@ -1,4 +1,4 @@
-"""Whether every part is up: the database, its migrations, the Celery worker and beat.
+"""Whether every part is up: the database, its migrations, the Celery worker and beat, the broker, the keys.
 
 `GET /healthz` answers 200 when all are and 503 otherwise, with each part by name. It tells
 nothing else, since anybody may ask.
@@ -18,13 +18,17 @@ from django.db import Error, connection
 from django.db.migrations.loader import MigrationLoader
 from kombu import Connection
 from kombu.exceptions import OperationalError
+from mcp.server.mcpserver import RequestStateSecurity
+from mcp.server.request_state import InvalidRequestState
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 PARTS = ("database", "migrations", "worker", "beat", "broker", "sealing_keys")
 FRESH = 30  # seconds; a process that was silent for longer counts as missing
 KEPT = 1.0  # seconds for which an answer is given again, so that asking costs the database nothing
-PATIENCE = 3.0  # seconds that the database has to answer
+PATIENCE = 3.0  # seconds that a check may take
+BROKER_PATIENCE = 1  # seconds of them that the broker has to answer
+_SAMPLE = b"sealed and opened again"
 
 # One thread: one connection, and a database that hangs can hold no more than this.
 _checker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="healthz")
@@ -72,7 +76,7 @@ async def _parts() -> dict[str, bool]:
     try:
         return await asyncio.wait_for(answer, PATIENCE)
     except TimeoutError:
-        log.warning("The database did not answer the health check within %s s.", PATIENCE)
+        log.warning("The health check was not done in %s s: no answer comes from the database.", PATIENCE)
         return dict.fromkeys(PARTS, False)
 
 
@@ -101,7 +105,7 @@ def check() -> dict[str, bool]:
         "worker": "worker" in alive,
         "beat": "beat" in alive,
         "broker": _broker_answers(),
-        "sealing_keys": bool(settings.SEALING_KEYS),
+        "sealing_keys": _keys_open_what_they_seal(),
     }
 
 
@@ -109,13 +113,31 @@ def _broker_answers() -> bool:
     """Whether Celery's broker can be reached. The embedded one lives in the worker, and with it."""
     if settings.CELERY_BROKER_URL.startswith("memory:"):
         return True
+    options = {}
+    if settings.CELERY_BROKER_URL.startswith("redis"):
+        # Its transport does not heed `connect_timeout`, and would wait for minutes.
+        options = {"socket_connect_timeout": BROKER_PATIENCE, "socket_timeout": BROKER_PATIENCE}
     try:
-        with Connection(settings.CELERY_BROKER_URL, connect_timeout=1) as broker:
-            broker.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=1)
+        with Connection(
+            settings.CELERY_BROKER_URL, connect_timeout=BROKER_PATIENCE, transport_options=options
+        ) as broker:
+            broker.ensure_connection(
+                max_retries=1, interval_start=0, interval_step=0, timeout=BROKER_PATIENCE
+            )
     except OperationalError as exc:
         log.warning("The broker does not answer: %s", exc)
         return False
     return True
+
+
+def _keys_open_what_they_seal() -> bool:
+    """Whether a question's state that goes out with a host can be read when it comes back."""
+    try:
+        codec = RequestStateSecurity(keys=settings.SEALING_KEYS).codec
+        return codec.unseal(codec.seal(_SAMPLE)) == _SAMPLE
+    except (ValueError, InvalidRequestState) as exc:
+        log.warning("The sealing keys do not work: %s", exc)
+        return False
 
 
 @cache

@@ -79,5 +79,11 @@ async def metrics(request: Request) -> Response:
             status_code=HTTPStatus.UNAUTHORIZED,
             headers={"WWW-Authenticate": "Bearer"},
         )
-    body = await asyncio.wait_for(asyncio.to_thread(generate_latest, REGISTRY), PATIENCE)
+    try:
+        body = await asyncio.wait_for(asyncio.to_thread(generate_latest, REGISTRY), PATIENCE)
+    except TimeoutError:
+        log.warning("The figures were not counted within %s s: no answer comes from the database.", PATIENCE)
+        return PlainTextResponse(
+            "The database does not answer. Ask again later.\n", status_code=HTTPStatus.SERVICE_UNAVAILABLE
+        )
     return Response(body, media_type=CONTENT_TYPE_LATEST, headers={"Cache-Control": "no-store"})

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 import pytest
 from django.db import connection
+from mcp.server.request_state import AESGCMRequestStateCodec
 from pytest_django import Settings
 from starlette.requests import Request
 
@@ -85,6 +89,73 @@ def test_a_broker_that_is_away_is_missing(settings: Settings) -> None:
     settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{free_port()}"
 
     assert health.check() == dict.fromkeys(health.PARTS, True) | {"broker": False}
+
+
+@contextmanager
+def silent() -> Iterator[int]:
+    """A port where connections are taken, and nobody ever says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield listener.getsockname()[1]
+
+
+@contextmanager
+def black_hole() -> Iterator[int]:
+    """A port where no connection is taken or refused, as behind a firewall that drops."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener, ExitStack() as stack:
+        for _ in range(3):  # more than the queue holds
+            caller = stack.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize("scheme", ["redis", "amqp"])
+@pytest.mark.parametrize("place", [silent, black_hole])
+def test_a_broker_that_never_answers_is_missing_before_patience_ends(
+    settings: Settings, place: Callable[[], AbstractContextManager[int]], scheme: str
+) -> None:
+    with place() as port:
+        settings.CELERY_BROKER_URL = f"{scheme}://127.0.0.1:{port}"
+        began = time.monotonic()
+        answers = health._broker_answers()
+
+    assert not answers
+    assert time.monotonic() - began < health.PATIENCE
+
+
+@pytest.mark.parametrize("keys", [[], ["short"], ["k" * 40, "k" * 40]])
+def test_keys_that_seal_nothing_are_missing(settings: Settings, keys: list[str]) -> None:
+    settings.SEALING_KEYS = keys
+
+    assert not health._keys_open_what_they_seal()
+
+
+def test_keys_that_do_not_open_what_they_sealed_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = AESGCMRequestStateCodec(["o" * 40]).seal(b"")
+    monkeypatch.setattr(AESGCMRequestStateCodec, "seal", lambda *_: other)
+
+    assert not health._keys_open_what_they_seal()
+
+
+def test_a_check_that_is_not_done_in_time_says_so(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    released = threading.Event()
+    monkeypatch.setattr(health, "check", lambda: dict.fromkeys(health.PARTS, released.wait(30)))
+    monkeypatch.setattr(health, "PATIENCE", 0.05)
+
+    try:
+        assert ask() == (
+            503,
+            {
+                "ready": False,
+                "missing": list(health.PARTS),
+                "parts": dict.fromkeys(health.PARTS, False),
+            },
+        )
+    finally:
+        released.set()
+    assert "was not done in 0.05 s" in caplog.text
 
 
 def test_a_database_that_hangs_is_missing_and_holds_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:

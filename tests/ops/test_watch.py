@@ -16,7 +16,7 @@ from pytest_django import Settings
 
 from confirmhub import logs
 from confirmhub.confirmations.principals import Principal
-from confirmhub.ops import watch
+from confirmhub.ops import metrics, watch
 from tests.bridge.hosts import call_message, make_token, post
 from tests.factories import make_pending
 
@@ -62,6 +62,22 @@ def test_figures_are_for_who_holds_the_token(url: str, settings: Settings, autho
 
 def test_without_a_token_in_the_settings_there_are_none(url: str) -> None:
     assert httpx2.get(f"{url}/metrics", headers={"Authorization": "Bearer x"}).status_code == 404
+
+
+def test_figures_that_take_too_long_are_an_answer_in_words(
+    url: str, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.METRICS_TOKEN = TOKEN
+    released = threading.Event()
+    monkeypatch.setattr(metrics, "PATIENCE", 0.05)
+    monkeypatch.setattr(metrics, "generate_latest", lambda _: b"" * released.wait(30))
+
+    try:
+        answer = httpx2.get(f"{url}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    finally:
+        released.set()
+
+    assert (answer.status_code, answer.text) == (503, "The database does not answer. Ask again later.\n")
 
 
 def test_no_label_holds_what_a_stranger_chose(url: str, settings: Settings) -> None:
