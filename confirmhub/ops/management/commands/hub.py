@@ -73,9 +73,7 @@ class Command(BaseCommand):
         except ConfirmationError as exc:
             raise CommandError(f"Refused: {exc}") from exc
 
-    def _list(
-        self, *, status: str | None, client: str | None, limit: int, as_json: bool, **_: Any
-    ) -> None:
+    def _list(self, *, status: str | None, client: str | None, limit: int, as_json: bool, **_: Any) -> None:
         found = queries.list_newest(status=status, client_id=client, limit=limit)
         if as_json:
             self._print(*map(_record, found))
