@@ -27,19 +27,21 @@ class Formatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         # A copy: what is cached in a record is seen by other handlers' formatters too.
         shown = logging.makeLogRecord(record.__dict__)
-        shown.msg, shown.args = display.text(record.getMessage().rstrip("\n")), None
+        shown.msg, shown.args = message(record), None
         if id_ := request_id.get():
             shown.msg = f"{shown.msg} [{id_}]"
         shown.message = shown.msg
         shown.asctime = self.formatTime(shown, self.datefmt)
-        lines = [self.formatMessage(shown)]
-        if record.exc_info:
-            lines += _set_in(self.formatException(record.exc_info))
-        elif record.exc_text:
-            lines += _set_in(record.exc_text)
-        if record.stack_info:
-            lines += _set_in(self.formatStack(record.stack_info))
-        return "\n".join(lines)
+        lines = (f"{CONTINUED}{line}".rstrip() for line in self.trace(record))
+        return "\n".join([self.formatMessage(shown), *lines])
+
+    def trace(self, record: logging.LogRecord) -> list[str]:
+        """The lines of the traceback and of the stack, where the record has them."""
+        texts = [
+            self.formatException(record.exc_info) if record.exc_info else record.exc_text,
+            self.formatStack(record.stack_info) if record.stack_info else None,
+        ]
+        return [_visible(line) for text in texts if text for line in text.split("\n")]
 
 
 class JsonFormatter(Formatter):
@@ -50,13 +52,18 @@ class JsonFormatter(Formatter):
             "time": dt.datetime.fromtimestamp(record.created, dt.UTC).isoformat(),
             "level": record.levelname,
             "logger": record.name,
-            "message": display.text(record.getMessage().rstrip("\n")),
+            "message": message(record),
         }
         if id_ := request_id.get():
             said["request_id"] = id_
-        if record.exc_info:
-            said["trace"] = "\n".join(_set_in(self.formatException(record.exc_info)))
+        if trace := self.trace(record):
+            said["trace"] = "\n".join(trace)
         return json.dumps(said)
+
+
+def message(record: logging.LogRecord) -> str:
+    """What the record says, on one line, with what is hidden in it made visible."""
+    return display.text(record.getMessage().rstrip("\n"))
 
 
 class Discreet(logging.Filter):
@@ -82,10 +89,7 @@ def _without_query(record: logging.LogRecord, args: tuple[object, ...]) -> loggi
     return changed
 
 
-def _set_in(text: str) -> list[str]:
-    lines = []
-    for line in text.split("\n"):
-        words = line.lstrip(" ")
-        spaces = " " * (len(line) - len(words))
-        lines.append(f"{CONTINUED}{spaces}{display.text(words) if words else ''}".rstrip())
-    return lines
+def _visible(line: str) -> str:
+    """A line of a traceback, which keeps its place."""
+    words = line.lstrip(" ")
+    return " " * (len(line) - len(words)) + (display.text(words) if words else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 from collections.abc import Callable
@@ -11,6 +12,8 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, TooManyFieldsSent
 from django.utils.module_loading import import_string
+
+from confirmhub.logs import JsonFormatter
 
 FORGED = "x\n2026-01-01 00:00:00,000 INFO confirmhub.ops all is well\x1b[2K\r\u202e\u2028\x85y"
 
@@ -57,6 +60,20 @@ def test_a_trace_keeps_its_lines_and_none_of_them_begins_a_record(written: Calla
     assert rest[0] == "    | Traceback (most recent call last):"
     assert all(line.startswith("    |") and line.isprintable() for line in rest)
     assert any("raise exc" in line for line in rest)
+
+
+def test_a_record_in_json_has_its_trace_and_its_stack() -> None:
+    record = logging.LogRecord("a", logging.ERROR, "f.py", 1, "failed\n", (), None)
+    record.exc_text, record.stack_info = f"Traceback\n  {FORGED}", "Stack\n  here"
+
+    said = json.loads(line := JsonFormatter().format(record))
+
+    assert line.isascii()
+    assert said["message"] == "failed"
+    first, forged, *rest = said["trace"].split("\n")
+    assert (first, rest[-2:]) == ("Traceback", ["Stack", "  here"])
+    assert forged == "  x"
+    assert all(line.isprintable() for line in rest)
 
 
 def test_the_access_log_keeps_no_query(written: Callable[..., str]) -> None:
