@@ -276,12 +276,10 @@ def _decide(
         assurance=assurance,
     )
     if confirmation.status != Status.PENDING:
-        rows.tell_service("settled", confirmation_id)
         if confirmation.requester_subject != str(approver.pk):
             acting = rules.acting_user(subject=confirmation.requester_subject)
             rows.tell(acting, "settled", confirmation)
-        rows.tell_asked(confirmation_id, but=approver)
-        rows.wake(confirmation_id)
+        rows.left_pending(confirmation_id, by=approver)
     return confirmation
 
 
@@ -313,9 +311,7 @@ def cancel(*, confirmation_id: uuid.UUID, requester: Principal | User, reason: s
         actor=rows.name(requester),
         **({"reason": reason} if reason else {}),
     )
-    rows.tell_service("settled", confirmation_id)
-    rows.tell_asked(confirmation_id)
-    rows.wake(confirmation_id)
+    rows.left_pending(confirmation_id)
 
 
 @rows.refused_when_busy

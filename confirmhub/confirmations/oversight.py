@@ -40,9 +40,7 @@ def deny(*, confirmation_id: uuid.UUID, operator: User, reason: str) -> None:
     rows.log(confirmation_id, "denied", actor=rows.name(operator), reason=reason)
     confirmation = row.get()
     rows.tell(rules.acting_user(subject=confirmation.requester_subject), "settled", confirmation)
-    rows.tell_service("settled", confirmation_id)
-    rows.tell_asked(confirmation_id, but=operator)
-    rows.wake(confirmation_id)
+    rows.left_pending(confirmation_id, by=operator)
 
 
 @rows.refused_when_busy
@@ -154,8 +152,9 @@ def escalate_due(*, limit: int) -> int:
     """
     found = _take(limit, due="escalate_at", done="escalated_at")
     for confirmation in found:
-        members = rules.asked_now(confirmation=confirmation)
-        added = list(members.filter(groups=confirmation.escalation_group_id))
+        # Who is in both groups was asked before.
+        people = rules.asked_now(confirmation=confirmation).exclude(groups=confirmation.approver_group_id)
+        added = list(people)
         rows.tell(added, "escalated", confirmation)
         rows.log(confirmation.id, "escalated", actor="clock", people=str(len(added)))
     return len(found)
@@ -166,8 +165,7 @@ def _take(limit: int, *, due: str, done: str) -> list[Confirmation]:
     waiting = Confirmation.objects.filter(
         status=Status.PENDING, decide_by__gt=Now(), **{f"{due}__lte": Now(), f"{done}__isnull": True}
     )
-    taken = list(waiting.order_by(due).select_for_update(no_key=True, skip_locked=True, of=("self",))[:limit])
-    for confirmation in taken:
-        Confirmation.objects.filter(id=confirmation.id).update(**{done: Now()})
-        confirmation.refresh_from_db()
-    return taken
+    locked = waiting.order_by(due).select_for_update(no_key=True, skip_locked=True)
+    taken = Confirmation.objects.filter(id__in=list(locked.values_list("id", flat=True)[:limit]))
+    taken.update(**{done: Now()})
+    return list(taken)

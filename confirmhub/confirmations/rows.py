@@ -218,11 +218,6 @@ def log_refusal(confirmation_id: uuid.UUID, *, actor: Principal, refusal: errors
     execute(_REFUSED, {"id": confirmation_id, "actor": name(actor), "detail": detail})
 
 
-def wake(confirmation_id: uuid.UUID) -> None:
-    """Tell those who wait, once this is committed, that the confirmation left pending."""
-    execute("SELECT pg_notify('confirmhub_settled', %s)", [str(confirmation_id)])
-
-
 def name(actor: User | Principal) -> str:
     """Who did it, for the log."""
     if isinstance(actor, Principal):
@@ -248,10 +243,10 @@ def expire(ids: list[uuid.UUID]) -> int:
             continue
         expired += 1
         log(confirmation_id, "expired", actor="clock")
-        tell_service("settled" if was_pending else "lapsed", confirmation_id)
         if was_pending:
-            tell_asked(confirmation_id)
-            wake(confirmation_id)
+            left_pending(confirmation_id)
+        else:
+            tell_service("lapsed", confirmation_id)
     return expired
 
 
@@ -262,9 +257,11 @@ def tell(people: Iterable[User], kind: str, confirmation: Confirmation) -> None:
     )
 
 
-def tell_asked(confirmation_id: uuid.UUID, *, but: User | None = None) -> None:
-    """Write a notice that it is settled for each who was told to decide, but for who settled it."""
-    execute(_TELL_ASKED, [confirmation_id, but.pk if but else 0])
+def left_pending(confirmation_id: uuid.UUID, *, by: User | None = None) -> None:
+    """Tell the service that asked, all who were told to decide but who settled it, and those who wait."""
+    tell_service("settled", confirmation_id)
+    execute(_TELL_ASKED, [confirmation_id, by.pk if by else 0])
+    execute("SELECT pg_notify('confirmhub_settled', %s)", [str(confirmation_id)])
 
 
 def tell_service(kind: str, confirmation_id: uuid.UUID) -> None:
@@ -284,16 +281,13 @@ def take_turns(name: str) -> None:
 
 def halt_on(confirmation: Confirmation) -> errors.Halted | None:
     """The refusal of the stop that covers this confirmation, if one is in force."""
-    stopped = execute(
-        """SELECT halt.id FROM confirmations_halt AS halt
-        WHERE halt.lifted_at IS NULL AND halt.client_id IN ('', %s) AND halt.subject IN ('', %s)
-            AND %s LIKE halt.action_like
-        ORDER BY halt.id DESC LIMIT 1""",
+    stops = Halt.objects.raw(
+        """SELECT id, reason FROM confirmations_halt
+        WHERE lifted_at IS NULL AND client_id IN ('', %s) AND subject IN ('', %s) AND %s LIKE action_like
+        ORDER BY id DESC LIMIT 1""",
         [confirmation.requester_client_id, confirmation.requester_subject, confirmation.action],
     )
-    if not stopped:
-        return None
-    return errors.Halted(reason=Halt.objects.get(pk=stopped[0][0]).reason)
+    return next((errors.Halted(reason=stop.reason) for stop in stops), None)
 
 
 def refuse_too_many(columns: Mapping[str, object], *, most: int, statuses: Collection[Status] = OPEN) -> None:

@@ -55,7 +55,12 @@ def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
     else:
         rows.take_turns(f"group {policy.approver_group_id}")
         waiting = {"mode": policy.mode, "approver_group_id": policy.approver_group_id}
-    people = list(_approvers(policy, requester))
+    groups = [policy.approver_group_id]
+    people = list(
+        _approvers(
+            mode=policy.mode, groups=groups, self_approval=policy.self_approval, subject=requester.subject
+        )
+    )
     if not people:
         raise errors.PolicyDenies("Nobody could decide on this: the approvers are unknown or deactivated.")
     if len(people) < policy.approvals_needed:
@@ -100,14 +105,16 @@ def lock_for(*, confirmation_id: uuid.UUID, approver: User) -> Locked:
 
 def asked_now(*, confirmation: Confirmation) -> QuerySet[User]:
     """Those who may decide on it now and have not."""
-    people = User.objects.filter(is_active=True).exclude(pk__in=confirmation.decisions.values("approver"))
-    if confirmation.mode == Mode.CONFIRM:
-        return people.filter(pk=_pk(confirmation.requester_subject))
     groups = [confirmation.approver_group_id]
     if confirmation.escalated_at is not None:
         groups.append(confirmation.escalation_group_id)
-    members = people.filter(groups__in=groups).distinct()
-    return members if confirmation.self_approval else members.exclude(pk=_pk(confirmation.requester_subject))
+    people = _approvers(
+        mode=confirmation.mode,
+        groups=groups,
+        self_approval=confirmation.self_approval,
+        subject=confirmation.requester_subject,
+    )
+    return people.exclude(pk__in=confirmation.decisions.values("approver"))
 
 
 def may_see(*, approver: User) -> QuerySet[Confirmation]:
@@ -147,11 +154,13 @@ def acting_user(*, subject: str) -> QuerySet[User]:
     return User.objects.filter(pk=_pk(subject), is_active=True)
 
 
-def _approvers(policy: Policy, requester: Principal) -> QuerySet[User]:
-    if policy.mode is Mode.CONFIRM:
-        return acting_user(subject=requester.subject)
-    members = User.objects.filter(is_active=True, groups=policy.approver_group_id)
-    return members if policy.self_approval else members.exclude(pk=_pk(requester.subject))
+def _approvers(
+    *, mode: str, groups: Collection[int | None], self_approval: bool, subject: str
+) -> QuerySet[User]:
+    if mode == Mode.CONFIRM:
+        return acting_user(subject=subject)
+    members = User.objects.filter(is_active=True, groups__in=groups).distinct()
+    return members if self_approval else members.exclude(pk=_pk(subject))
 
 
 def _own(approver: User) -> Q:

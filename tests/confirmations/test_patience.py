@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
+from pytest_django import DjangoAssertNumQueries
 
 from confirmhub.confirmations import audit, errors, evidence, ledger, outbox, queries
 from confirmhub.confirmations.models import Confirmation, Hook, Notice
@@ -126,6 +128,31 @@ def test_the_next_group_decides_once_it_was_asked_and_not_before(
     assert [row.id for row in queries.list_settled_for(approver=boss, limit=10)] == [pending.id]
     audit.seal(limit=10)
     evidence.check(audit._everything())
+
+
+def test_who_was_asked_before_is_not_told_that_it_was_passed_on(
+    agent: Principal, team: list[User], boss: User
+) -> None:
+    Group.objects.get(name="second").user_set.add(team[0])
+    escalating()
+    pending = make_pending(agent)
+    let(pending, escalate_at=Now())
+
+    ledger.escalate_due(limit=10)
+
+    assert {notice for notice in told(pending) if notice[0] == "escalated"} == {("escalated", boss.pk)}
+
+
+def test_many_are_taken_at_once(
+    agent: Principal, alice: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    make_rule(Mode.CONFIRM, remind_before=MINUTE)
+    for number in range(3):
+        let(make_pending(agent, action=replace(TRANSFER, arguments={"number": number})), remind_at=Now())
+
+    # Three for all; for each the people, their notices and the log; and two around the transaction.
+    with django_assert_num_queries(3 + 3 * 3 + 2):
+        assert ledger.remind_due(limit=10) == 3
 
 
 def test_escalation_lets_nobody_approve_for_themselves(
@@ -284,7 +311,7 @@ def test_a_hook_that_is_off_hears_nothing(agent: Principal, alice: User) -> None
 
 def test_a_notice_that_is_given_up_stands_in_the_log(agent: Principal) -> None:
     pending = make_pending(agent)
-    [notice] = outbox.lease_notices(limit=1, lease=MINUTE)
+    [notice] = outbox.lease_notices(limit=1, lease=MINUTE, lane=outbox.Lane.MAIL)
 
     outbox.mark_failed(notice_id=notice.id, retry_in=MINUTE, give_up_after=1)
 
