@@ -7,7 +7,6 @@ many are looked at, spread evenly over the span, where there are more.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,12 +184,12 @@ def decided(*, during: Span) -> Decided:
             found = rows.execute(_DECIDED, known | {"first": first, "last": last, "every": every})
     return Decided(
         every=every,
-        total=next(iter(_tallies(found, 5, lambda _: None, every)), None),
-        slots={each.key: each for each in _tallies(found, 0, _same, every)},
-        bands={each.key: each for each in _tallies(found, 1, _same, every)},
-        actions=_tallies(found, 2, str, every),
-        approvers=_tallies(found, 3, int, every),
-        clients=_tallies(found, 4, str, every),
+        total=next(iter(_tallies(found, 5, every)), None),
+        slots={each.key: each for each in _tallies(found, 0, every)},
+        bands={each.key: each for each in _tallies(found, 1, every)},
+        actions=_tallies(found, 2, every),
+        approvers=_tallies(found, 3, every),
+        clients=_tallies(found, 4, every),
     )
 
 
@@ -213,18 +212,12 @@ def refused(*, during: Span) -> dict[str, int]:
     return dict(rows.execute(_REFUSED, {"since": during.since, "most": COUNTED}))
 
 
-def _same(key: Any) -> Any:
-    return key
-
-
-def _tallies[Key](
-    found: list[tuple[Any, ...]], place: int, read: Callable[[Any], Key], every: int
-) -> list[Tally[Key]]:
+def _tallies(found: list[tuple[Any, ...]], place: int, every: int) -> list[Tally[Any]]:
     """Those that are grouped by the column at this place of five, or by none; the largest first."""
     grouped = 0b11111 & ~(0b10000 >> place)
     tallies = [
         Tally(
-            key=read((*keys, None)[place]),
+            key=(*keys, None)[place],
             decided=count * every,
             approved=approved * every,
             quick=quick * every,

@@ -211,7 +211,7 @@ class Confirmation(models.Model):
                 fields=["escalate_at"],
                 condition=Q(status=Status.PENDING, escalated_at__isnull=True, escalate_at__isnull=False),
             ),
-            # queries.list_without_outcome
+            # figures.count, queries.list_for_operator
             models.Index(
                 name="confirmation_without_outcome",
                 fields=["redeemed_at"],

@@ -62,8 +62,8 @@ WHERE id IN (
     SELECT id FROM confirmations_notice
     WHERE sent_at IS NULL AND given_up_at IS NULL AND withdrawn_at IS NULL AND due_at <= clock_timestamp()
         AND (lease_until IS NULL OR lease_until < clock_timestamp())
-        AND %(lane)s IN ('', CASE WHEN hook_id IS NOT NULL THEN 'hook'
-                                  WHEN channel IN ('', 'email') THEN 'mail' ELSE 'web' END)
+        AND %(lane)s = CASE WHEN hook_id IS NOT NULL THEN 'hook'
+                            WHEN channel IN ('', 'email') THEN 'mail' ELSE 'web' END
     ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
 RETURNING id, kind, confirmation_id, recipient_id, hook_id, attempts, destination, channel
 """
@@ -77,9 +77,9 @@ RETURNING id, task, slot
 """
 
 
-def lease_notices(*, limit: int, lease: dt.timedelta, lane: Lane | None = None) -> list[LeasedNotice]:
-    """Take notices to send, of one lane or all, for as long as `lease`; then they come back unless marked."""
-    found = rows.execute(_LEASE_NOTICES, {"limit": limit, "lease": lease, "lane": lane or ""})
+def lease_notices(*, limit: int, lease: dt.timedelta, lane: Lane) -> list[LeasedNotice]:
+    """Take notices of one lane to send, for as long as `lease`; then they come back unless marked."""
+    found = rows.execute(_LEASE_NOTICES, {"limit": limit, "lease": lease, "lane": lane})
     return [LeasedNotice(*line) for line in found]
 
 

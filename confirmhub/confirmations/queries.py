@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import uuid
 from collections import Counter, defaultdict
@@ -226,12 +225,6 @@ def count_approvals(*, confirmations: Iterable[Confirmation]) -> Counter[uuid.UU
     """How many people have approved each of these so far. One query, however many they are."""
     approvals = Decision.objects.filter(confirmation__in=list(confirmations), verdict=Verdict.APPROVE)
     return Counter(approvals.values_list("confirmation_id", flat=True))
-
-
-def list_without_outcome(*, older_than: dt.timedelta) -> QuerySet[Confirmation]:
-    """What was redeemed and never reported on: whether it happened, a person has to find out."""
-    redeemed = Confirmation.objects.filter(status=Status.REDEEMED, redeemed_at__lt=Now() - older_than)
-    return _timed(redeemed).filter(has_outcome=False).order_by("redeemed_at")
 
 
 def list_newest(*, status: str | None, client_id: str | None, limit: int) -> list[Confirmation]:

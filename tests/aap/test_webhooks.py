@@ -46,7 +46,7 @@ def deliver(status: int = 204) -> Posted:
         return Answer(status, None)
 
     Notice.objects.filter(hook__isnull=True).delete()
-    leased = outbox.lease_notices(limit=10, lease=dt.timedelta(minutes=1))
+    leased = outbox.lease_notices(limit=10, lease=dt.timedelta(minutes=1), lane=outbox.Lane.HOOK)
     delivery.deliver(notice_ids=[notice.id for notice in leased], post=post)
     return posted
 

@@ -138,7 +138,7 @@ def test_what_nobody_answered_is_counted_before_and_after_it_is_tidied(agent: Pr
 
 def test_who_was_told_and_did_not_answer_is_told_apart(agent: Principal) -> None:
     asked = make_pending(agent)
-    [notice] = outbox.lease_notices(limit=10, lease=MINUTE)
+    [notice] = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
     outbox.mark_sent(notice_id=notice.id)
     make_overdue(asked, requested_at=Now() - 2 * MINUTE, decide_by=Now() - MINUTE)
 
@@ -174,7 +174,7 @@ def test_what_was_redeemed_and_not_reported_is_counted_when_it_is_late(agent: Pr
 
 def test_a_notice_that_was_given_up_is_counted(agent: Principal) -> None:
     make_pending(agent)
-    [notice] = outbox.lease_notices(limit=10, lease=MINUTE)
+    [notice] = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
     outbox.mark_failed(notice_id=notice.id, retry_in=MINUTE, give_up_after=1)
 
     assert count().given_up == 1

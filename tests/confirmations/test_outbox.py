@@ -22,10 +22,10 @@ def test_a_notice_is_leased_to_one_and_comes_back_when_the_lease_is_over(
 ) -> None:
     pending = make_pending(agent)
 
-    first = outbox.lease_notices(limit=10, lease=MINUTE)
-    assert outbox.lease_notices(limit=10, lease=MINUTE) == []
+    first = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
+    assert outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL) == []
     Notice.objects.update(lease_until=Now() - MINUTE)
-    again = outbox.lease_notices(limit=10, lease=MINUTE)
+    again = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
 
     assert [(n.kind, n.confirmation_id, n.recipient_id, n.attempts) for n in first + again] == [
         ("asked", pending.id, alice.pk, 1),
@@ -35,24 +35,24 @@ def test_a_notice_is_leased_to_one_and_comes_back_when_the_lease_is_over(
 
 def test_what_was_sent_does_not_come_back(agent: Principal) -> None:
     make_pending(agent)
-    [notice] = outbox.lease_notices(limit=10, lease=dt.timedelta())
+    [notice] = outbox.lease_notices(limit=10, lease=dt.timedelta(), lane=outbox.Lane.MAIL)
 
     outbox.mark_sent(notice_id=notice.id)
     outbox.mark_failed(notice_id=notice.id, retry_in=dt.timedelta(), give_up_after=1)
 
-    assert outbox.lease_notices(limit=10, lease=MINUTE) == []
+    assert outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL) == []
     assert Notice.objects.get().given_up_at is None
 
 
 def test_what_failed_is_tried_again_later_and_given_up_at_last(agent: Principal) -> None:
     make_pending(agent)
     for _ in range(2):
-        [notice] = outbox.lease_notices(limit=10, lease=MINUTE)
+        [notice] = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
         outbox.mark_failed(notice_id=notice.id, retry_in=MINUTE, give_up_after=2)
-        assert outbox.lease_notices(limit=10, lease=MINUTE) == []
+        assert outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL) == []
         Notice.objects.update(due_at=Now() - MINUTE)
 
-    assert outbox.lease_notices(limit=10, lease=MINUTE) == []
+    assert outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL) == []
     assert Notice.objects.get().given_up_at is not None
 
 

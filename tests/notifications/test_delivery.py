@@ -38,7 +38,7 @@ def asked(agent: Principal) -> Confirmation:
 
 def attempt() -> Notice:
     """Lease the one notice that is due, and deliver it."""
-    (leased,) = outbox.lease_notices(limit=10, lease=MINUTE)
+    (leased,) = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
     delivery.deliver(notice_ids=[leased.id])
     return Notice.objects.get(id=leased.id)
 
@@ -66,7 +66,7 @@ def test_a_notice_that_was_sent_is_not_sent_again(asked: Confirmation, sink: Sin
 def test_a_task_that_comes_after_its_lease_leaves_the_notice_to_the_next(
     asked: Confirmation, sink: Sink
 ) -> None:
-    (leased,) = outbox.lease_notices(limit=1, lease=MINUTE)
+    (leased,) = outbox.lease_notices(limit=1, lease=MINUTE, lane=outbox.Lane.MAIL)
     Notice.objects.update(lease_until=Now() - MINUTE)
 
     delivery.deliver(notice_ids=[leased.id])
@@ -135,7 +135,7 @@ def test_an_address_that_is_refused_for_now_is_tried_again_later(asked: Confirma
 
     assert notice.given_up_at is None
     assert notice.due_at > notice.created_at + delivery.FIRST_PAUSE
-    assert outbox.lease_notices(limit=10, lease=MINUTE) == []
+    assert outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL) == []
 
 
 def test_a_mail_server_that_stays_away_is_given_up_in_the_end(

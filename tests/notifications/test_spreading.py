@@ -228,7 +228,7 @@ def test_whoever_is_given_up_on_and_told_another_way_is_one_step(
 
 def test_spreading_twice_changes_nothing(agent: Principal) -> None:
     ledger.request(requester=agent, action=DELETE)
-    (leased,) = outbox.lease_notices(limit=1, lease=MINUTE)
+    (leased,) = outbox.lease_notices(limit=1, lease=MINUTE, lane=outbox.Lane.MAIL)
 
     for over in ([(5, "slack"), (6, "email")], [(7, "ntfy")]):
         outbox.spread(notice_id=leased.id, over=over)

@@ -50,7 +50,7 @@ def all_kinds(agent: Principal, alice: User, decided: None) -> None:
             redeem(spent, agent, key=key.replace(" ", "-"))
     make_overdue(spent, redeemed_at=Now() - dt.timedelta(minutes=3))
     make_pending(agent, action=Action(AUDIENCE, "w" * 90, {}))
-    for notice in outbox.lease_notices(limit=100, lease=dt.timedelta(minutes=1)):
+    for notice in outbox.lease_notices(limit=100, lease=dt.timedelta(minutes=1), lane=outbox.Lane.MAIL):
         outbox.mark_failed(notice_id=notice.id, retry_in=dt.timedelta(), give_up_after=1)
     over = make_pending(agent, action=Action(AUDIENCE, "over", {}))
     ago = Now() - dt.timedelta(minutes=1)
