@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import logging
+import queue
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from confirmhub import logs
 from tests.ops.service import Service, short_folder
 
 
@@ -31,3 +36,41 @@ def up(folder: Path) -> Iterator[Callable[..., Service]]:
     yield start
     for service in started:
         service.end()
+
+
+class Log(logging.Handler):
+    """What the processes write with LOG_FORMAT=json."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setFormatter(logs.JsonFormatter())
+        self.addFilter(logs.Discreet())
+        self.lines: list[str] = []
+        self._new: queue.Queue[str] = queue.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = self.format(record)
+        self.lines.append(line)
+        self._new.put(line)
+
+    def of_next_request(self) -> list[dict[str, Any]]:
+        """The records since the last look, up to that which says how the request was answered."""
+        found = []
+        while not found or not found[-1]["logger"].endswith(".access"):
+            found.append(json.loads(self._new.get(timeout=20)))
+        return found
+
+
+@pytest.fixture
+def log() -> Iterator[Log]:
+    """All that is logged while the test runs, our own debug lines, too; but not what its client says."""
+    found = Log()
+    levels = {"": "INFO", "confirmhub": "DEBUG", "mcp_bridge": "DEBUG", "httpx2": "WARNING"}
+    before = {name: logging.getLogger(name).level for name in levels}
+    for name, level in levels.items():
+        logging.getLogger(name).setLevel(level)
+    logging.getLogger().addHandler(found)
+    yield found
+    logging.getLogger().removeHandler(found)
+    for name, number in before.items():
+        logging.getLogger(name).setLevel(number)

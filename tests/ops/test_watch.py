@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx2
@@ -19,6 +20,7 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.ops import metrics, watch
 from tests.bridge.hosts import call_message, make_token, post
 from tests.factories import make_pending
+from tests.ops.conftest import Log
 
 TOKEN = "t" * 40
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -91,20 +93,32 @@ def test_no_label_holds_what_a_stranger_chose(url: str, settings: Settings) -> N
     assert 'method="other",place="pages"' in text
 
 
+@pytest.mark.parametrize("given", [None, "from-the-proxy.1"])
 def test_an_answer_and_its_lines_in_the_log_have_one_id(
-    url: str, agent: Principal, alice: User, capsys: pytest.CaptureFixture[str]
+    url: str, alice: User, settings: Settings, log: Log, given: str | None
 ) -> None:
+    headers = {}
+    if given is not None:
+        settings.SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+        headers = {"X-Request-Id": given}
     token = make_token(alice, resource=f"{url}/mcp")
+    refused = call_message("list_confirmations", {}, requestState="forged")
+    requests: dict[str, Callable[[], httpx2.Response]] = {
+        "django.request": lambda: httpx2.get(f"{url}/nothing-here", headers=headers),
+        "mcp.server.request_state": lambda: post(url, refused, token=token, headers=headers),
+    }
 
-    answers = [
-        httpx2.get(f"{url}/nothing-here"),
-        post(url, call_message("list_confirmations", {}), token=token),
-        httpx2.get(f"{url}/healthz"),
-    ]
+    for logger, request in requests.items():
+        id_ = request().headers["X-Request-Id"]
+        said = log.of_next_request()
 
-    ids = [answer.headers["X-Request-Id"] for answer in answers]
-    assert len(set(ids)) == 3
-    assert all(ID.fullmatch(id_) for id_ in ids)
+        assert ID.fullmatch(id_) if given is None else id_ == given
+        assert logger in {line["logger"] for line in said}
+        assert {line.get("request_id") for line in said} == {id_}
+
+
+def test_each_request_has_an_id_of_its_own(url: str) -> None:
+    assert len({httpx2.get(f"{url}/livez").headers["X-Request-Id"] for _ in range(3)}) == 3
 
 
 def test_a_strangers_id_is_taken_behind_a_proxy_alone(url: str, settings: Settings) -> None:
