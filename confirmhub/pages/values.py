@@ -42,7 +42,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One text, ready to draw: on one line (`pieces`), or, where it has line feeds, on numbered `lines`."""
+    """One text, ready to draw: on one line (`pieces`), or, where it has line feeds, on numbered `lines` too."""
 
     pieces: tuple[Piece, ...]
     lines: tuple[tuple[Piece, ...], ...]
@@ -92,6 +92,15 @@ def value(raw: str) -> Value:
     return _prepare_short(raw) if len(raw) <= _SHORT else _prepare(raw)
 
 
+def line(raw: str) -> Value:
+    """Prepare one untrusted text that is drawn on one line whatever it holds, as keys are."""
+    if "\n" not in raw:
+        return value(raw)
+    shown = display.show(raw)
+    notes = tuple(Note(flag.level, flag.message) for flag in shown.flags)
+    return Value(_pieces(shown), (), notes, ascii(raw), _fingerprint(raw))
+
+
 def rows(items: list[tuple[str, Json]]) -> list[Row]:
     """Flatten arguments into rows: each key, its JSON type in words, and its value."""
     return list(_walk(items))
@@ -113,7 +122,7 @@ def compared(
             marked.append(replace(row, news="changed", was=_brief(then[key], _BRIEF)))
         else:
             marked.append(replace(row, news="new"))
-    return marked, [Gone(value(key), _brief(item, _BRIEF)) for key, item in before if key not in now]
+    return marked, [Gone(line(key), _brief(item, _BRIEF)) for key, item in before if key not in now]
 
 
 # To cut a value, all of it is rendered, which of large ones takes a while. Those who look at their lists
@@ -150,7 +159,7 @@ def _prepare(raw: str) -> Value:
         _notes_by_line(several) if several else tuple(Note(flag.level, flag.message) for flag in shown.flags)
     )
     return Value(
-        pieces=() if several else _pieces(shown),
+        pieces=_pieces(shown),
         lines=tuple(_line(line) for line in several),
         notes=notes,
         exact="" if plain else ascii(raw),
@@ -177,7 +186,7 @@ def _brief(item: Json, limit: int) -> Value:
     """A text on one line, cut visibly where it is long: the new one stands whole on the page."""
     raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
     if len(display.text(raw)) <= limit:
-        return Value(_pieces(display.show(raw)), (), (), "", "") if "\n" in raw else value(raw)
+        return line(raw)
     return Value((Piece((display.Part(display.short(raw, limit)),), alone=True),), (), (), "", "")
 
 
@@ -190,7 +199,7 @@ def _walk(items: list[tuple[str, Json]]) -> Iterator[Row]:
         key, position, item, level = stack.pop()
         kind, text = _describe(item)
         yield Row(
-            key=None if key is None else value(key),
+            key=None if key is None else line(key),
             position=position,
             kind=kind,
             value=None if text is None else value(text),

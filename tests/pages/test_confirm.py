@@ -71,6 +71,16 @@ def test_a_hidden_character_is_a_mark_with_its_name(browser: Client, pending: Co
     assert '<p class="flag warn">' in html
 
 
+def test_a_line_feed_in_a_name_stands_there_as_a_mark(browser: Client, agent: Principal) -> None:
+    action = Action(AUDIENCE, "run", {"pa\nth": 1})
+
+    html = page(browser, make_pending(agent, action=action))
+
+    mark = '<span class="cp" title="U+000A LINE FEED" dir="ltr">⟨U+000A⟩</span>'
+    assert f"pa{mark}th" in html
+    assert "1 line break: U+000A LINE FEED, at character 3." in html
+
+
 def test_markup_in_a_value_is_text(browser: Client, agent: Principal) -> None:
     hostile = "</bdi><script>alert(1)</script>'\"&amp;"
     action = Action(

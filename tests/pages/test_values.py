@@ -26,11 +26,19 @@ def text_of(value: values.Value) -> str:
     return "\n".join("".join(part.text for piece in line for part in piece.parts) for line in lines)
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\u202e\u200b⟨⟩/\\: \t")))
-def test_the_pieces_of_a_line_are_its_projection(raw: str) -> None:
-    line = raw.replace("\n", "")
+@given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from("\u202e\u200b⟨⟩/\\: \t\n")))
+def test_the_pieces_of_a_text_are_its_projection(raw: str) -> None:
+    for value in (values.value(raw), values.line(raw)):
+        drawn = "".join(part.text for piece in value.pieces for part in piece.parts)
+        assert drawn == display.text(raw)
 
-    assert text_of(values.value(line)) == display.text(line)
+
+@given(st.text(st.sampled_from("a\n\u202e")))
+def test_a_text_for_one_line_has_no_lines_and_the_remarks_of_a_whole(raw: str) -> None:
+    value = values.line(raw)
+
+    assert value.lines == ()
+    assert [note.message for note in value.notes] == [flag.message for flag in display.show(raw).flags]
 
 
 @given(st.lists(st.text(st.sampled_from("ab א\t"), min_size=1, max_size=5), min_size=2, max_size=5))
