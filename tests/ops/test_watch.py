@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
+import queue
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import httpx2
 import pytest
 from django.contrib.auth.models import User
 from opentelemetry import trace
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from pytest_django import Settings
 
 from confirmhub import logs
 from confirmhub.confirmations.principals import Principal
 from confirmhub.ops import metrics, watch
 from tests.bridge.hosts import call_message, make_token, post
+from tests.bridge.serving import BALANCER, replica
 from tests.factories import make_pending
 from tests.ops.conftest import Log
 
@@ -146,14 +152,14 @@ def test_a_record_says_its_request_in_both_forms() -> None:
     assert not {"\n", "\x1b"} & set(said["message"])
 
 
-def test_traces_go_to_the_collector_that_the_setting_names(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    got: list[tuple[str, bytes]] = []
+@contextmanager
+def collector() -> Iterator[tuple[str, queue.Queue[tuple[str, bytes]]]]:
+    """Where traces can be sent, and the path and body of each request that came."""
+    got: queue.Queue[tuple[str, bytes]] = queue.Queue()
 
     class Collector(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            got.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+            got.put((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
             self.send_response(200)
             self.end_headers()
 
@@ -161,9 +167,17 @@ def test_traces_go_to_the_collector_that_the_setting_names(
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Collector) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        endpoint = f"http://127.0.0.1:{server.server_port}"
+        yield f"http://127.0.0.1:{server.server_port}", got
+        server.shutdown()
+        thread.join()
+
+
+def test_traces_go_to_the_collector_that_the_setting_names(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with collector() as (endpoint, got):
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         settings.OTEL_EXPORTER_OTLP_ENDPOINT = endpoint
         made: list[object] = []
@@ -179,12 +193,44 @@ def test_traces_go_to_the_collector_that_the_setting_names(
         with watch._span(scope, name="GET pages", id_="abc") as span:
             assert f"{span.get_span_context().trace_id:x}" == "a" * 32
         provider.shutdown()
-        server.shutdown()
-        thread.join()
 
-    [(path, body)] = got
+    path, body = got.get_nowait()
     assert path == "/v1/traces"
     assert b"GET pages" in body
+    assert got.empty()
+
+
+def test_the_spans_of_the_sdk_are_below_that_of_the_request_and_it_below_its_callers(
+    alice: User, transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller = {"trace": "a" * 32, "span": "b" * 16}
+    token = make_token(alice, resource=f"http://{BALANCER}/mcp")
+    headers = {"host": BALANCER, "traceparent": f"00-{caller['trace']}-{caller['span']}-01"}
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "50")  # milliseconds
+    with collector() as (endpoint, got):
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        with replica(keys=["k" * 40], root=tmp_path) as address:
+            message = call_message("list_confirmations", {})
+            answer = post(address, message, token=token, headers=headers)
+            assert answer.status_code == 200, answer.text
+            spans = {}
+            while not {"POST bridge", "tools/call list_confirmations"} <= set(spans):
+                spans |= {span.name: span for span in exported(got.get(timeout=20)[1])}
+
+    request, call = spans["POST bridge"], spans["tools/call list_confirmations"]
+    assert request.trace_id.hex() == call.trace_id.hex() == caller["trace"]
+    assert request.parent_span_id.hex() == caller["span"]
+    assert call.parent_span_id == request.span_id
+    [id_] = [each.value.string_value for each in request.attributes if each.key == "confirmhub.request_id"]
+    assert id_ == answer.headers["X-Request-Id"]
+
+
+def exported(body: bytes) -> list[Span]:
+    """The spans of one request to a collector (OTLP/HTTP, in binary)."""
+    message = ExportTraceServiceRequest.FromString(body)
+    return [
+        span for resource in message.resource_spans for scope in resource.scope_spans for span in scope.spans
+    ]
 
 
 def test_without_the_setting_nothing_is_traced() -> None:
