@@ -18,6 +18,8 @@ from confirmhub.confirmations.policies import Policy
 VIEW_DOMAIN = b"confirmhub/view/v1"
 MAX_SUMMARY = 1_000  # characters
 MAX_SHOWN = 4_000  # characters of one value as the page shows it
+MAX_SEEN = 32_000  # the same of all facts together, as many as arguments have room for
+MAX_ROWS = 1_000  # one for each argument at any depth, each fact, and each further line of a text
 
 
 def view_digest(
@@ -48,18 +50,38 @@ def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Ob
     """Refuse at creation what the page would have to cut: what cannot be shown whole cannot be approved.
 
     Raises:
-        InvalidAction: The summary has more than 1,000 characters, or
-            a text takes more than 4,000 characters as the page shows it.
+        InvalidAction: The summary has more than 1,000 characters, a text takes more than 4,000 as the page
+            shows it or the facts together more than 32,000, or there are more than 1,000 rows: nobody
+            reads them, and the page would take seconds.
     """
     if len(summary) > MAX_SUMMARY:
         raise InvalidAction(f"The summary has {len(summary)} characters; at most {MAX_SUMMARY} are shown.")
-    texts = [summary, *_texts(dict(action.arguments))]
-    for label, value in observation.facts if observation else ():
-        texts += [label, value]
+    arguments = dict(action.arguments)
+    facts = [text for fact in observation.facts for text in fact] if observation else []
+    texts = [summary, *_texts(arguments), *facts]
+    rows = _count(arguments) - 1 + len(facts) // 2 + sum(text.count("\n") for text in texts)
+    if rows > MAX_ROWS:
+        raise InvalidAction(
+            f"It takes {rows} rows on the page, one for each value and each line; at most {MAX_ROWS} can be read. "
+            "Ask for less at once."
+        )
     if any(len(display.text(value)) > MAX_SHOWN for value in texts):
         raise InvalidAction(
             f"A value takes more than {MAX_SHOWN} characters on the page; it could not be shown whole."
         )
+    if sum(len(display.text(text)) for text in facts) > MAX_SEEN:
+        raise InvalidAction(f"The facts take more than {MAX_SEEN} characters on the page together.")
+
+
+def _count(value: Json) -> int:
+    """How many values there are, itself included."""
+    match value:
+        case dict():
+            return 1 + sum(map(_count, value.values()))
+        case list():
+            return 1 + sum(map(_count, value))
+        case _:
+            return 1
 
 
 def _texts(value: Json) -> Iterator[str]:

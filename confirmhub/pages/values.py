@@ -42,7 +42,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One text, ready to draw: on one line (`pieces`), or, where it has line feeds, on numbered `lines` too."""
+    """One text, ready to draw: on one line (`pieces`), and, where it has line feeds, on numbered `lines`."""
 
     pieces: tuple[Piece, ...]
     lines: tuple[tuple[Piece, ...], ...]

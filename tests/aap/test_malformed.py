@@ -74,6 +74,7 @@ UNFIT = {
     "a long name": body(tool="x" * 101),
     "arguments too large": body(arguments={"a": ["x" * 3_000] * 11}),
     "a value too long to be shown": body(arguments={"a": "\u202e\u200b" * 1_000}),
+    "more rows than anybody reads": body(arguments={"a": [0] * 1_000}),
     "hidden reasoning": body(agent_reasoning="\u202e\u200b" * 450),
 }
 

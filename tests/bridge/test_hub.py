@@ -216,6 +216,11 @@ def test_the_name_of_a_tool_here_cannot_be_asked_for(agent_of_alice: Agent) -> N
         pytest.param({"arguments": '{"a":1,"a":2}'}, "same key twice", id="object-in-a-string"),
         pytest.param({"arguments": "[]"}, "object", id="list-in-a-string"),
         pytest.param({"arguments": {"text": "x" * 5000}}, "could not be shown whole", id="too-long-to-show"),
+        pytest.param(
+            {"arguments": {"rows": [0] * 1_000}},
+            "It takes 1001 rows on the page, one for each value and each line; at most 1000 can be read. Ask for",
+            id="more-rows-than-anybody-reads",
+        ),
         pytest.param({"summary": "x" * 1001}, "1000", id="summary"),
         pytest.param(
             {"urgent": True},

@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, ledger, policies
-from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.actions import Action, Json, Observation
 from confirmhub.confirmations.ids import new_id
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
@@ -131,6 +131,40 @@ def test_what_cannot_be_shown_whole_is_refused(agent: Principal) -> None:
         make_pending(agent, summary="a" * 1_001)
 
     assert not Confirmation.objects.exists()
+
+
+def test_more_rows_than_anybody_reads_are_refused(agent: Principal) -> None:
+    """A row is a value at any depth, a fact, or a further line of a text."""
+
+    def ask(
+        arguments: dict[str, Json], *, summary: str = "", facts: tuple[tuple[str, str], ...] = ()
+    ) -> None:
+        action = Action(audience=AUDIENCE, name="run", arguments=arguments)
+        make_pending(agent, action=action, summary=summary, observation=Observation(facts, ""))
+
+    one_too_many: list[dict[str, Json]] = [
+        {str(number): 0 for number in range(1_001)},
+        {"a": [0] * 1_000},
+        {"a": [{"b": [[]] * 332}, [{}] * 333, [0] * 331]},
+        {"a": "\n" * 250, "b": ["x\n" * 250] * 2, "c\n": ["\n" * 244]},
+    ]
+    for arguments in one_too_many:
+        with pytest.raises(errors.InvalidAction, match=r"takes 1001 rows on the page, .*at most 1000 can be"):
+            ask(arguments)
+    with pytest.raises(errors.InvalidAction, match="takes 1001 rows"):
+        ask({"a": [0] * 990}, summary="\n" * 4, facts=(("a", "b\nc\n"), ("d", "\n\n")))
+    assert not Confirmation.objects.exists()
+
+    ask({"a": [0] * 999})
+    ask({"a": [0] * 990}, summary="\n" * 4, facts=(("a", "b\nc"), ("d", "\n\n")))
+
+
+def test_more_seen_than_anybody_reads_is_refused(agent: Principal) -> None:
+    facts = tuple((f"Fact {number}", "\u202e" + "x" * 3_980) for number in range(9))
+
+    with pytest.raises(errors.InvalidAction, match="facts take more than 32000 characters"):
+        make_pending(agent, observation=Observation(facts, ""))
+    make_pending(agent, observation=Observation(facts[:8], ""))
 
 
 @pytest.mark.parametrize("subject", ["4711", "nobody", "1" * 40, "-1", "²"])
