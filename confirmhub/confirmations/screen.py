@@ -62,8 +62,8 @@ def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Ob
     rows = _count(arguments) - 1 + len(facts) // 2 + sum(text.count("\n") for text in texts)
     if rows > MAX_ROWS:
         raise InvalidAction(
-            f"It takes {rows} rows on the page, one for each value and each line; at most {MAX_ROWS} can be read. "
-            "Ask for less at once."
+            f"It takes {rows} rows on the page, one for each value and each line; at most {MAX_ROWS} can be "
+            "read. Ask for less at once."
         )
     if any(len(display.text(value)) > MAX_SHOWN for value in texts):
         raise InvalidAction(

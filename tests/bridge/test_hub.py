@@ -218,7 +218,7 @@ def test_the_name_of_a_tool_here_cannot_be_asked_for(agent_of_alice: Agent) -> N
         pytest.param({"arguments": {"text": "x" * 5000}}, "could not be shown whole", id="too-long-to-show"),
         pytest.param(
             {"arguments": {"rows": [0] * 1_000}},
-            "It takes 1001 rows on the page, one for each value and each line; at most 1000 can be read. Ask for",
+            "It takes 1001 rows on the page, one for each value and each line; at most 1000 can be read.",
             id="more-rows-than-anybody-reads",
         ),
         pytest.param({"summary": "x" * 1001}, "1000", id="summary"),
