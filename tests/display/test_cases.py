@@ -12,7 +12,10 @@ import pytest
 
 from confirmhub.display import show, text
 
-CASES: list[dict[str, Any]] = json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
+CASES: list[dict[str, Any]] = [
+    case | {"input": case["input"] * case.get("times", 1)}
+    for case in json.loads(Path(__file__).with_name("cases.json").read_text("utf-8"))
+]
 LEGIT = [case for case in CASES if case["id"].startswith("legit")]
 
 
