@@ -7,7 +7,7 @@ import uuid
 from django.contrib.auth.models import User
 
 from confirmhub.confirmations import queries
-from confirmhub.confirmations.errors import PolicyDenies
+from confirmhub.confirmations.errors import NOBODY, PolicyDenies
 from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth.bearer import Bearer
 
@@ -25,7 +25,7 @@ def asking(*, bearer: Bearer, on_behalf_of: str | None) -> Principal:
     person = User.objects.filter(username=on_behalf_of, is_active=True).first()
     if person is None:
         # In the words of a policy without approvers: who exists is not for a service to find out.
-        raise PolicyDenies("Nobody could decide on this: the approvers are unknown or deactivated.")
+        raise PolicyDenies(NOBODY)
     return Principal(client_id=bearer.principal.client_id, subject=str(person.pk))
 
 

@@ -26,6 +26,12 @@ class InvalidAction(ConfirmationError, ValueError):
     code = "invalid_action"
 
 
+NOBODY = (
+    "Nobody could decide on this: it is asked for no active person, and no rule names a group that could."
+    " Name somebody, or have an operator make such a rule."
+)
+
+
 class PolicyDenies(ConfirmationError):
     """No policy lets this client ask for this action."""
 

@@ -62,7 +62,7 @@ def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
         )
     )
     if not people:
-        raise errors.PolicyDenies("Nobody could decide on this: the approvers are unknown or deactivated.")
+        raise errors.PolicyDenies(errors.NOBODY)
     if len(people) < policy.approvals_needed:
         # Nobody must be made to wait for a yes that cannot come.
         raise errors.PolicyDenies("Fewer people could decide on this than have to approve it.")

@@ -150,6 +150,7 @@ def test_an_ambiguous_body_is_refused_everywhere(program: Caller, path: str) -> 
         ({"x": "\ud800"}, "1a"),
         ({"\ud800": 1}, "a"),
         ({"x": "a" * 4001}, "a"),
+        ({"x": [0] * 1_000}, "a"),
     ],
 )
 def test_what_could_not_be_shown_whole_is_refused(
@@ -272,6 +273,8 @@ def test_whom_a_service_cannot_name_reads_as_nobody(service: Caller, alice: User
     answer = service.ask(on_behalf_of=name)
 
     assert refusal(answer) == (403, "policy_denies")
+    assert answer.json()["detail"] == service.ask().json()["detail"]
+    assert "Name somebody" in answer.json()["detail"]
 
 
 def test_a_program_names_nobody_else(program: Caller, bob: User) -> None:
