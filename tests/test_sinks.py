@@ -49,12 +49,11 @@ crowd.count crowd.shown scope.words line.connection.last_used_at|date:'c' line.c
 count count|pluralize newer older secret token_endpoint list_url
 inline_admin_formset.opts.fields|length confirmation_id drift.approved.text drift.digest event.by gist.more
 line.check line.id stop.since.iso stop.since.text
-line.channel line.sent line.failure one quiet.starts quiet.ends quiet.zone refused secret
-quiet.starts|default:'22:00' quiet.ends|default:'07:00'
+line.channel line.sent line.failure one quiet.starts quiet.ends quiet.zone secret
 """
 RENDERED_BEFORE = """
-mail part.text part.title value value.exact value.fingerprint recipient field.contents field.field.name
-field.label|capfirst inline_admin_formset.opts.verbose_name_plural|capfirst
+mail mail_folder part.text part.title value value.exact value.fingerprint recipient
+field.contents field.field.name field.label|capfirst inline_admin_formset.opts.verbose_name_plural|capfirst
 """
 OF_THE_REVIEW = """
 block.super field field.auto_id field.errors field.help_text field.html_name field.label field.label_tag
@@ -70,7 +69,10 @@ line refusal.name refusal.status refusal.what route.method route.name route.path
 row.kind row.name row.what table.title
 """
 ASCII_WHEN_STORED = "line.where host redirect_host line.connection.client.host client_id audience"
-TYPED_BY_THE_READER = "query next field.errors form.non_field_errors form.username.value|default_if_none:''"
+TYPED_BY_THE_READER = """
+query next field.errors form.non_field_errors form.username.value|default_if_none:''
+way.address.value|default_if_none:'' hours.starts.value|default_if_none:'' hours.ends.value|default_if_none:''
+"""
 FIT = {
     *WORDS_OF_OURS.split(),
     *RENDERED_BEFORE.split(),

@@ -19,11 +19,7 @@ class DestinationForm(forms.Form):
     """A new way to be told."""
 
     channel = forms.ChoiceField(choices=Via.choices, error_messages={"invalid_choice": "Choose a channel."})
-    address = forms.CharField(
-        max_length=outward.MAX_URL,
-        required=False,
-        error_messages={"max_length": f"The address has more than {outward.MAX_URL} characters."},
-    )
+    address = forms.CharField(required=False)
     token = forms.RegexField(
         r"\A[\x21-\x7e]*\Z",
         max_length=MAX_TOKEN,
@@ -37,7 +33,7 @@ class DestinationForm(forms.Form):
         channel, address = fields.get("channel"), fields.get("address", "")
         if channel == Via.EMAIL:
             return {"channel": channel, "address": "", "token": ""}
-        if channel is None or "address" in self.errors:
+        if channel is None:
             return fields
         try:
             parts = outward.check(address)

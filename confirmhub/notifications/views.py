@@ -9,16 +9,18 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.db import transaction
-from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
 from confirmhub import display
 from confirmhub.notifications import trials
+from confirmhub.notifications.channels.mail import folder
 from confirmhub.notifications.channels.webhook import new_secret
 from confirmhub.notifications.forms import MOST, ZONES, DestinationForm, QuietForm
 from confirmhub.notifications.models import Destination, QuietHours, Via
+
+USUAL = {"starts": "22:00", "ends": "07:00", "zone": "UTC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,15 @@ def add(request: HttpRequest) -> HttpResponse:
     user = _person(request)
     form = DestinationForm(request.POST)
     if not form.is_valid():
-        return _page(request, problem=form, status=400)
+        return _page(request, way=form)
     channel, address = form.cleaned_data["channel"], form.cleaned_data["address"]
     secret = new_secret() if channel == Via.WEBHOOK else ""
     with transaction.atomic():
         # Held, so that the number of them holds.
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if user.destinations.count() >= MOST:
-            return _page(request, refused=f"You have {MOST}: remove one first.", status=400)
+            form.add_error(None, f"You have {MOST}: remove one first.")
+            return _page(request, way=form)
         _, made = Destination.objects.get_or_create(
             user=user,
             channel=channel,
@@ -66,7 +69,8 @@ def add(request: HttpRequest) -> HttpResponse:
             defaults={"secrets": secret or form.cleaned_data["token"]},
         )
     if not made:
-        return _page(request, refused="That one is there already.", status=400)
+        form.add_error("address", "That one is there already.")
+        return _page(request, way=form)
     return _page(request, secret=secret) if secret else redirect("notices:page")
 
 
@@ -109,7 +113,7 @@ def quiet(request: HttpRequest) -> HttpResponse:
         return redirect("notices:page")
     form = QuietForm(request.POST)
     if not form.is_valid():
-        return _page(request, problem=form, status=400)
+        return _page(request, hours=form)
     QuietHours.objects.update_or_create(user=user, defaults=form.cleaned_data)
     return redirect("notices:page")
 
@@ -117,31 +121,37 @@ def quiet(request: HttpRequest) -> HttpResponse:
 def _page(
     request: HttpRequest,
     *,
-    problem: Form | None = None,
-    refused: str = "",
+    way: DestinationForm | None = None,
+    hours: QuietForm | None = None,
     secret: str = "",
     tried: bool = False,
-    status: int = 200,
 ) -> HttpResponse:
+    """The page, with what was typed into a form that is refused."""
     user = _person(request)
     lines = [_line(row) for row in user.destinations.all()]
-    hours = QuietHours.objects.filter(user=user).first()
+    found = QuietHours.objects.filter(user=user).first()
+    quiet = (
+        {"starts": f"{found.starts:%H:%M}", "ends": f"{found.ends:%H:%M}", "zone": found.zone}
+        if found
+        else None
+    )
+    files = folder()
+    refused = way or hours
     context = {
         "lines": lines,
         "all_off": not any(line.is_on for line in lines),
-        "mail": display.text(user.email),
+        "mail": user.email and display.text(user.email),
+        "mail_folder": files and display.text(files),
         "channels": Via.choices,
-        "form": problem,
-        "refused": refused,
+        "form": refused,
+        "way": way or DestinationForm(),
+        "hours": hours or QuietForm(initial=quiet or USUAL),
         "secret": secret,
         "tried": tried,
-        "quiet": {"starts": f"{hours.starts:%H:%M}", "ends": f"{hours.ends:%H:%M}", "zone": hours.zone}
-        if hours
-        else None,
-        "zone": hours.zone if hours else "UTC",
+        "quiet": quiet,
         "zones": ZONES,
     }
-    return render(request, "notifications/account.html", context, status=status)
+    return render(request, "notifications/account.html", context, status=400 if refused else 200)
 
 
 def _line(row: Destination) -> _Line:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 
 from confirmhub.confirmations.models import Chore
 from confirmhub.notifications import trials
@@ -29,6 +32,12 @@ def add(browser: Client, channel: str = "slack", address: str = HOOK, **more: st
 
 def test_whoever_has_chosen_nothing_is_told_that_mail_goes_to_their_address(browser: Client) -> None:
     assert "alice@example.org" in browser.get(PAGE).content.decode()
+
+
+def test_whoever_has_no_address_is_told_so(browser: Client, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="")
+
+    assert "Your account has no address" in browser.get(PAGE).content.decode()
 
 
 def test_a_destination_is_added_and_its_address_is_not_shown_whole(browser: Client, alice: User) -> None:
@@ -70,6 +79,31 @@ def test_an_address_that_may_not_be_posted_to_is_refused_with_what_to_do(
     assert response.status_code == 400
     assert says in response.content.decode()
     assert not Destination.objects.exists()
+
+
+def test_what_was_typed_stays_where_it_is_refused(browser: Client) -> None:
+    page = add(browser, "ntfy", "https://ntfy.example.com/", token="tk_secret")
+    assert '<option value="ntfy" selected>' in page
+    assert 'value="https://ntfy.example.com/"' in page
+    assert "tk_secret" not in page
+
+    hours = {"starts": "21:30", "ends": "21:30", "zone": "Asia/Tokyo", "do": "set"}
+    page = browser.post(f"{PAGE}/quiet", hours).content.decode()
+    assert page.count('value="21:30"') == 2
+    assert "<option selected>Asia/Tokyo</option>" in page
+
+
+def test_mail_that_is_written_to_files_is_said_to_be(
+    browser: Client, settings: Settings, tmp_path: Path
+) -> None:
+    assert "No mail server" not in browser.get(PAGE).content.decode()
+    backend = "django.core.mail.backends.filebased.EmailBackend"
+    settings.MAILERS = {"default": {"BACKEND": backend, "OPTIONS": {"file_path": str(tmp_path)}}}
+
+    page = browser.get(PAGE).content.decode()
+
+    assert "No mail server is set up" in page
+    assert str(tmp_path) in page
 
 
 def test_a_token_goes_with_ntfy_alone(browser: Client, alice: User) -> None:

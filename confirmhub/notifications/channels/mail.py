@@ -16,6 +16,11 @@ from confirmhub.notifications.channels.base import Target, Undeliverable
 from confirmhub.notifications.messages import Message
 
 
+def folder() -> str:
+    """Where mail is written to, in place of a server; empty where there is one."""
+    return str(getattr(mailers.default, "file_path", ""))
+
+
 class Email:
     """Mail, by the mailer that the settings name. Its connection is kept for the mails of one `with`."""
 
