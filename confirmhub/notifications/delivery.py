@@ -142,7 +142,7 @@ def record(*, destination: Destination, failure: str) -> None:
     """Note for the person's page how the last attempt went."""
     row = Destination.objects.filter(pk=destination.pk)
     if failure:
-        row.update(failed_at=Now(), failure=failure[:200])
+        row.update(failure=failure[:200])
     else:
         row.update(sent_at=Now(), failure="")
 

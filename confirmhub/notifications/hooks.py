@@ -9,7 +9,6 @@ from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Hook
 from confirmhub.confirmations.outbox import LeasedNotice
 from confirmhub.confirmations.sending import Kind
-from confirmhub.notifications import outward
 from confirmhub.notifications.channels.base import Post
 from confirmhub.notifications.channels.webhook import send_signed
 
@@ -30,7 +29,7 @@ def read(*, notice: LeasedNotice) -> tuple[Hook, Confirmation] | None:
     return hook, confirmation
 
 
-def send(*, notice: LeasedNotice, hook: Hook, confirmation: Confirmation, post: Post = outward.post) -> None:
+def send(*, notice: LeasedNotice, hook: Hook, confirmation: Confirmation, post: Post) -> None:
     """Post it, signed; raises as `channels.base.post_json` does."""
     if _is_of_protocol(confirmation):
         message_id = str(uuid.uuid5(confirmation.id, f"notice {notice.id}"))

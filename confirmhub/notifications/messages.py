@@ -127,6 +127,7 @@ def compose(
     heading = ASKING[kind] if asked else SETTLED[confirmation.effective_status]
     link = f"{settings.PUBLIC_URL}/confirm/{confirmation.id}"
     facts = _facts(confirmation, names or Names(), asked=asked)
+    lines = arguments.lines(confirmation)
     return Message(
         id=f"<{confirmation.id}.{notice.id}@{_host()}>",
         webhook_id=f"notice_{confirmation.id.hex}_{notice.id}",
@@ -135,7 +136,7 @@ def compose(
         at=_since(kind, confirmation),
         heading=heading,
         check=check_value(confirmation.view_digest),
-        rows=(*facts, *(("Argument", line) for line in arguments.lines(confirmation))),
+        rows=(*facts, *(("Argument", line) for line in lines)),
         link=link,
         invitation="Read it whole and decide" if asked else "See what became of it",
         asked=asked,
@@ -145,7 +146,7 @@ def compose(
             "status": str(confirmation.effective_status),
             "link": link,
             **{label.lower().replace(" ", "_"): value for label, value in facts},
-            **({"arguments": arguments.lines(confirmation)} if settings.NOTICE_ARGUMENTS else {}),
+            **({"arguments": lines} if settings.NOTICE_ARGUMENTS else {}),
         },
     )
 

@@ -30,8 +30,7 @@ class Destination(models.Model):
     is_active = models.BooleanField(default=True)
     created_at = models.DateTimeField(db_default=Now())
     sent_at = models.DateTimeField(null=True)  # the last success
-    failed_at = models.DateTimeField(null=True)  # the last failure
-    failure = models.CharField(max_length=200, blank=True)  # why, in words of ours
+    failure = models.CharField(max_length=200, blank=True)  # of the last attempt, in words of ours
 
     class Meta:
         ordering: ClassVar = ["id"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from confirmhub.notifications import outward
 from confirmhub.notifications.channels.base import Post, Target, Undeliverable, post_json
 from confirmhub.notifications.messages import Message
 
@@ -12,7 +11,7 @@ from confirmhub.notifications.messages import Message
 class Ntfy:
     """A push message. What settles a question takes the place of the message that asked."""
 
-    def __init__(self, post: Post = outward.post) -> None:
+    def __init__(self, post: Post) -> None:
         self._post = post
 
     def send(self, *, message: Message, target: Target) -> None:

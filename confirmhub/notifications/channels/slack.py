@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from confirmhub.notifications import outward
 from confirmhub.notifications.channels.base import Post, Target, post_json
 from confirmhub.notifications.messages import Message
 
@@ -10,7 +9,7 @@ from confirmhub.notifications.messages import Message
 class Slack:
     """Blocks of plain text: no markup of Slack's is ever read in a value, so none can be forged."""
 
-    def __init__(self, post: Post = outward.post) -> None:
+    def __init__(self, post: Post) -> None:
         self._post = post
 
     def send(self, *, message: Message, target: Target) -> None:

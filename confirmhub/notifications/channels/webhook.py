@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 import standardwebhooks
 
-from confirmhub.notifications import outward
 from confirmhub.notifications.channels.base import Post, Target, send_body
 from confirmhub.notifications.messages import Message
 
@@ -18,7 +17,7 @@ from confirmhub.notifications.messages import Message
 class Webhook:
     """A signed POST to a URL of theirs."""
 
-    def __init__(self, post: Post = outward.post) -> None:
+    def __init__(self, post: Post) -> None:
         self._post = post
 
     def send(self, *, message: Message, target: Target) -> None:

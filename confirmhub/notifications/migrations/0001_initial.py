@@ -68,7 +68,6 @@ class Migration(migrations.Migration):
                 ("is_active", models.BooleanField(default=True)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("sent_at", models.DateTimeField(null=True)),
-                ("failed_at", models.DateTimeField(null=True)),
                 ("failure", models.CharField(blank=True, max_length=200)),
                 (
                     "user",
