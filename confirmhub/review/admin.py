@@ -15,10 +15,11 @@ from uuid import UUID
 from django.contrib import admin
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import URLPattern, path
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 
 from confirmhub import display
 from confirmhub.confirmations import queries
@@ -27,12 +28,12 @@ from confirmhub.confirmations.states import Status
 from confirmhub.oauth import clients
 from confirmhub.review import moves, wording
 from confirmhub.review.halts import HaltAdmin
-from confirmhub.review.queue import LookFor, Queue, Requester
+from confirmhub.review.queue import LookFor, Queue, Requester, given_up, notes
 from confirmhub.review.records import DecisionInline, EventInline, NoticeInline, OutcomeInline, ReadOnly
 from confirmhub.review.rules import RuleAdmin
 from confirmhub.review.sign_in import sign_in
 from confirmhub.review.trail import TrailAdmin
-from confirmhub.review.wording import text, when
+from confirmhub.review.wording import NONE, text, when
 
 __all__ = ["ConfirmationAdmin", "HaltAdmin", "RuleAdmin", "TrailAdmin"]
 
@@ -48,7 +49,7 @@ SEARCHED = 5_000
 # Enough of these for every link of ours; any other would read every row.
 LOOKUPS = {"view", "requester", "status__exact", "requested_at__gte", "requested_at__lt"}
 
-_HEAD = ("stands", "asks_whole", "requester", "client", "subject", "rule", "seals")
+_HEAD = ("stands", "requester", "client", "subject", "rule", "seals")
 _ASKED = ("act", "where", "given", "seen", "says")
 _TIMES = ("asked", "due", "reminded", "escalated", "settled", "usable_until", "spent")
 _DIGESTS = ("action_digest", "view")
@@ -83,12 +84,6 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     actions = (deny_marked,)
     view_on_site = False
     inlines: ClassVar = [DecisionInline, OutcomeInline, EventInline, NoticeInline]
-    fieldsets: ClassVar = [
-        (None, {"fields": _HEAD}),
-        ("What was asked", {"fields": _ASKED}),
-        ("Times", {"fields": _TIMES}),
-        ("Digests", {"fields": _DIGESTS}),
-    ]
     readonly_fields = (*_HEAD, *_ASKED, *_TIMES, *_DIGESTS)
 
     def has_operate_permission(self, request: HttpRequest) -> bool:
@@ -118,6 +113,12 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         return lookup in LOOKUPS
+
+    def get_fieldsets(self, request: HttpRequest, obj: Confirmation | None = None) -> Any:
+        """Of the times those that there are."""
+        times = [name for name in _TIMES if obj is not None and getattr(self, name)(obj) != NONE]
+        titled = {None: _HEAD, "What was asked": _ASKED, "Times": times, "Digests": _DIGESTS}
+        return [(title, {"fields": fields}) for title, fields in titled.items()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Confirmation]:
         return queries.list_for_operator()
@@ -151,10 +152,12 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
         row = self.get_object(request, object_id) if self.has_view_permission(request) else None
         if row is not None:
             extra_context = {
-                "title": "Confirmation",
+                "title": display.text(row.question),
                 "subtitle": None,
-                "row": row.id,
+                "confirmation_id": row.id,
                 "waiting": row.effective_status is Status.PENDING,
+                "decides": isinstance(request.user, User)
+                and queries.list_waiting_for(approver=request.user).filter(id=row.id).exists(),
                 "moves": moves.fitting(row) if self.has_operate_permission(request) else [],
                 "halt_like": urlencode({"client_id": row.requester_client_id, "action_pattern": row.action})
                 if request.user.has_perm("confirmations.add_halt")
@@ -169,11 +172,9 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
 
     @admin.display(description="status")
     def stands(self, row: Confirmation) -> str:
-        return wording.status(row)
-
-    @admin.display(description="question")
-    def asks_whole(self, row: Confirmation) -> str:
-        return display.text(row.question)
+        remarks = notes(row, lost=given_up(confirmations=[row])[row.id])
+        drawn = format_html_join("", ' <span class="note {}">{}</span>', remarks)
+        return format_html("{}{}", wording.status(row), drawn)
 
     @admin.display(description="action")
     def act(self, row: Confirmation) -> str:
@@ -197,18 +198,20 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     @admin.display(description="rule")
     def rule(self, row: Confirmation) -> str:
         answered = "decided on the page" if row.assurance == "page" else "a host's word is taken"
+        needed = "1 approval" if row.approvals_needed == 1 else f"{row.approvals_needed} approvals"
         return (
-            f"{display.text(row.policy)}: {row.mode}, {row.approvals_needed} needed, {answered}, "
-            f"usable within {row.redeem_within}"
+            f"{display.text(row.policy)}: {row.mode}, {needed}, {answered}, "
+            f"usable for {wording.exactly(row.redeem_within)}"
         )
 
     @admin.display(description="record")
     def seals(self, row: Confirmation) -> str:
         if queries.log_is_intact(confirmation_id=row.id):
             lines = "1 entry" if row.event_count == 1 else f"{row.event_count} entries"
+            sealed = {0: "none", row.event_count: "all"}.get(row.sealed_events, f"{row.sealed_events}")
             return (
                 f"{lines}, each sealed with the one before it. Checked just now: all are in place. "
-                f"A checkpoint has sealed {row.sealed_events} so far."
+                f"A checkpoint vouches for {sealed} of them so far."
             )
         return format_html(
             '<strong class="broken">{}</strong>',
@@ -247,7 +250,7 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     @admin.display(description="escalated")
     def escalated(self, row: Confirmation) -> str:
         if row.escalation_group is None:
-            return "-"
+            return NONE
         to = f"to {display.text(row.escalation_group.name)}"
         return (
             f"{when(row.escalated_at)}, {to}"

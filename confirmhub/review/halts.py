@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.core.exceptions import PermissionDenied
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -18,10 +17,11 @@ from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
 from confirmhub import display
-from confirmhub.confirmations import errors, ledger
+from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.models import Halt
+from confirmhub.oauth import clients
 from confirmhub.review import wording
-from confirmhub.review.moves import ReasonForm
+from confirmhub.review.moves import ReasonForm, operator
 from confirmhub.review.records import ReadOnly
 from confirmhub.review.wording import text, when
 
@@ -109,15 +109,12 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """The form that stops, and the stop."""
-        person = _operator(request)
-        if request.method == "POST":
-            form = HaltForm(request.POST)
-        else:
-            form = HaltForm(initial={name: _plain(request, name) for name in _given(request)})
+        person = operator(request, permission=STOP)
+        form = HaltForm(request.POST) if request.method == "POST" else HaltForm(initial=_given(request))
         if request.method == "POST" and form.is_valid():
             said = form.cleaned_data
             try:
-                ledger.halt(
+                halt = ledger.halt(
                     operator=person,
                     reason=said["reason"],
                     client_id=said["client_id"],
@@ -127,7 +124,7 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
             except errors.ConfirmationError as exc:
                 form.add_error(None, str(exc))
             else:
-                messages.success(request, "Stopped. Nothing that it covers is redeemed until it is lifted.")
+                _tell(request, halt)
                 return redirect(LIST)
         context = self.admin_site.each_context(request) | {
             "opts": self.opts,
@@ -138,7 +135,7 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
 
     def lift_view(self, request: HttpRequest, halt_id: int) -> HttpResponse:
         """The form that lets redemptions go on, and the lift."""
-        person = _operator(request)
+        person = operator(request, permission=STOP)
         halt = self.get_queryset(request).filter(pk=halt_id).first()
         if halt is None:
             raise Http404
@@ -227,17 +224,21 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         )
 
 
-def _operator(request: HttpRequest) -> User:
-    if not isinstance(request.user, User) or not request.user.has_perm(STOP):
-        raise PermissionDenied
-    return request.user
+def _given(request: HttpRequest) -> dict[str, str]:
+    """What a link of ours fills in."""
+    asked = {name: request.GET.get(name, "") for name in ("client_id", "action_pattern")}
+    return {name: value for name, value in asked.items() if value and value.isascii() and value.isprintable()}
 
 
-def _given(request: HttpRequest) -> list[str]:
-    """What a link of ours may fill in."""
-    return [name for name in ("client_id", "action_pattern") if _plain(request, name)]
-
-
-def _plain(request: HttpRequest, name: str) -> str:
-    value = request.GET.get(name, "")
-    return value if value.isascii() and value.isprintable() else ""
+def _tell(request: HttpRequest, halt: Halt) -> None:
+    """Say what was stopped, and where it looks as if something else was meant."""
+    cover = queries.covered_by(halt=halt)
+    now = "1 open confirmation" if cover.open == 1 else f"{cover.open:,} open confirmations"
+    messages.success(request, f"Stopped. It covers {now}, and all that are asked for until it is lifted.")
+    if cover.ever:
+        return
+    # It may be meant, since a stop can come before the program does; in a hurry it is more often misspelt.
+    what = "Nothing that it covers was ever asked for."
+    if halt.client_id and clients.describe(client_id=halt.client_id) is clients.UNKNOWN:
+        what = f"No program with the id {display.short(halt.client_id, wording.SHORT)} is known here."
+    messages.warning(request, f"{what} If it is misspelt, what you meant is not stopped.")

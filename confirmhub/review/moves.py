@@ -30,7 +30,7 @@ DETAIL, QUEUE = (
     "admin:confirmations_confirmation_changelist",
 )
 OPERATE = "confirmations.change_confirmation"
-AT_ONCE = 100  # questions that are denied together at most: two pages of the list
+AT_ONCE = 100  # questions that are denied together at most; a page of the list holds fewer
 
 
 class ReasonForm(forms.Form):
@@ -160,13 +160,13 @@ def fitting(row: Confirmation) -> list[Move]:
     return [move for move in MOVES.values() if move.fits(row)]
 
 
-def operator(request: HttpRequest) -> User:
-    """Who may change confirmations.
+def operator(request: HttpRequest, *, permission: str = OPERATE) -> User:
+    """Who is signed in and has this permission.
 
     Raises:
-        PermissionDenied: They may not.
+        PermissionDenied: They have not.
     """
-    if not isinstance(request.user, User) or not request.user.has_perm(OPERATE):
+    if not isinstance(request.user, User) or not request.user.has_perm(permission):
         raise PermissionDenied
     return request.user
 

@@ -78,7 +78,7 @@ VIEWS = {
 class LookFor(admin.SimpleListFilter):
     """The views by name."""
 
-    title = "what to look at"
+    title = "view"
     parameter_name = "view"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
@@ -136,6 +136,8 @@ class Line:
     due: str
     left: str
     approvals: str
+    """Of a quorum."""
+
     notes: tuple[tuple[str, str], ...]
     """Of each what the stylesheet makes of it, and its words."""
 
@@ -173,7 +175,7 @@ def _lines(rows: Sequence[Confirmation]) -> list[Line]:
     hosts = {client: wording.host(client, label) for client, label in labels.items()}
     people = wording.names({row.requester_subject for row in rows})
     approved = queries.count_approvals(confirmations=rows)
-    lost = Counter(_given_up(rows))
+    lost = given_up(confirmations=rows)
     now = timezone.now()
     return [
         Line(
@@ -186,14 +188,23 @@ def _lines(rows: Sequence[Confirmation]) -> list[Line]:
             asked=wording.when(row.requested_at),
             due=wording.when(row.decide_by),
             left=wording.ago(row.decide_by - now) if row.effective_status is Status.PENDING else "",
-            approvals=f"{approved[row.id]} of {row.approvals_needed}",
-            notes=tuple(_notes(row, lost[row.id])),
+            approvals=_approvals(row, approved[row.id]),
+            notes=tuple(notes(row, lost=lost[row.id])),
         )
         for row in rows
     ]
 
 
-def _notes(row: Confirmation, lost: int) -> Iterator[tuple[str, str]]:
+def _approvals(row: Confirmation, approved: int) -> str:
+    """How far a quorum has come; nothing where one person decides, which the status says."""
+    return f"{approved} of {row.approvals_needed} approvals" if row.approvals_needed > 1 else ""
+
+
+def notes(row: Confirmation, *, lost: int) -> Iterator[tuple[str, str]]:
+    """What an operator should see of it at once: what the stylesheet makes of it, and its words.
+
+    `lost` is how many of its notices were given up.
+    """
     if row.status == Status.REDEEMED:
         yield (row.outcome.result, row.outcome.result) if row.has_outcome else ("unknown", "outcome unknown")
     if row.refusals:
@@ -202,6 +213,9 @@ def _notes(row: Confirmation, lost: int) -> Iterator[tuple[str, str]]:
         yield "lost", f"{lost} notice{'s' if lost > 1 else ''} given up"
 
 
-def _given_up(rows: Iterable[Confirmation]) -> Iterable[object]:
-    lost = Notice.objects.filter(confirmation__in=[row.id for row in rows], given_up_at__isnull=False)
-    return lost.values_list("confirmation_id", flat=True)
+def given_up(*, confirmations: Iterable[Confirmation]) -> Counter[object]:
+    """How many notices of each were given up."""
+    lost = Notice.objects.filter(
+        confirmation__in=[row.id for row in confirmations], given_up_at__isnull=False
+    )
+    return Counter(lost.values_list("confirmation_id", flat=True))

@@ -14,7 +14,7 @@ from django.http import HttpRequest
 from confirmhub import display
 from confirmhub.confirmations.models import Decision, Event, Notice, Outcome
 from confirmhub.review import wording
-from confirmhub.review.wording import text, when
+from confirmhub.review.wording import NONE, text, when
 
 # Who did something, as the ledger writes it into the log.
 _PERSON = re.compile(r"user ([0-9]+)\Z")
@@ -73,6 +73,7 @@ class DecisionInline(Record):
 
 class OutcomeInline(Record):
     model = Outcome
+    verbose_name_plural = "Outcome"
     fields = readonly_fields = ("result", "words", "at")
 
     @admin.display(description="detail")
@@ -86,6 +87,7 @@ class OutcomeInline(Record):
 
 class EventInline(Record):
     model = Event
+    verbose_name_plural = "Log"
     fields = readonly_fields = ("seq", "kind", "who", "when", "words", "seal")
     people: dict[str, str] | None = None  # asked for once; there is one of this class for each page
 
@@ -124,7 +126,7 @@ class NoticeInline(Record):
     def whom(self, row: Notice) -> str:
         if row.recipient is not None:
             return display.text(row.recipient.get_username())
-        return display.text(f"service {row.hook.client_id}") if row.hook else "-"
+        return display.text(f"service {row.hook.client_id}") if row.hook else NONE
 
     @admin.display(description="channel")
     def by(self, row: Notice) -> str:

@@ -18,24 +18,27 @@ from confirmhub.oauth.clients import ClientLabel
 # Characters of a value in a list; the row's own page shows it whole.
 SHORT = 80
 
+NONE = "-"  # where there is nothing to say
+
 
 def when(at: dt.datetime | None) -> str:
     """A time with its zone, to the second."""
-    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else "-"
+    return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else NONE
 
 
 def ago(length: dt.timedelta) -> str:
     """How long something takes or took, in its largest unit: `40 s`, `8 min`, `3 h`, `2 d`."""
-    seconds = max(0, int(length.total_seconds()))
-    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= unit:
-            return f"{seconds // unit} {name}"
-    return f"{seconds} s"
+    return _parts(length)[0]
+
+
+def exactly(length: dt.timedelta) -> str:
+    """How long something takes, to the second: `1 min 30 s`."""
+    return " ".join(_parts(length))
 
 
 def text(value: str) -> str:
     """One text whole, and a dash for none."""
-    return display.text(value) if value else "-"
+    return display.text(value) if value else NONE
 
 
 def host(client_id: str, label: ClientLabel) -> str:
@@ -61,7 +64,7 @@ def pairs(several: Iterable[tuple[str, str]]) -> str:
     """Names with their values, one below the other. All of it has been rendered."""
     several = list(several)
     if not several:
-        return "-"
+        return NONE
     return format_html_join("", '<div class="pair"><b>{}</b> <bdi dir="ltr">{}</bdi></div>', several)
 
 
@@ -72,7 +75,7 @@ def flagged(several: Iterable[tuple[str, str, list[str]]]) -> str:
         for key, value, notes in several
     )
     rows = '<div class="pair"><b>{}</b> <bdi dir="ltr">{}</bdi>{}</div>'
-    return format_html_join("", rows, drawn) or "-"
+    return format_html_join("", rows, drawn) or NONE
 
 
 def names(subjects: Iterable[str]) -> dict[str, str]:
@@ -86,3 +89,13 @@ def _argument(key: str, item: Json) -> tuple[str, str, list[str]]:
     raw = item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)
     flags = (*display.show(key).flags, *display.show(raw).flags)
     return display.text(key), display.text(raw), [flag.message for flag in flags if flag.level == "warn"]
+
+
+def _parts(length: dt.timedelta) -> list[str]:
+    seconds = max(0, int(length.total_seconds()))
+    parts = []
+    for unit, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        number, seconds = divmod(seconds, unit)
+        if number:
+            parts.append(f"{number} {name}")
+    return parts or ["0 s"]

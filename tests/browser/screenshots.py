@@ -9,7 +9,7 @@ import base64
 import hashlib
 import random
 import secrets
-from datetime import timedelta
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -21,15 +21,17 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 from pytest_django import Settings
 
-from confirmhub.confirmations import ledger
+from confirmhub.confirmations import ledger, outbox
 from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.errors import AlreadyRedeemed
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result, Verdict
-from confirmhub.oauth.models import Client
+from confirmhub.notifications.models import QuietHours
+from confirmhub.oauth.models import AccessToken, Client, RefreshToken
 from tests.browser import palette
 from tests.browser.conftest import OpenPage
-from tests.factories import AUDIENCE, decide, make_pending, make_user
+from tests.factories import AUDIENCE, decide, make_pending, make_user, redeem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -194,6 +196,84 @@ def test_the_queue(open_page: OpenPage, mara: User, waiting: Confirmation) -> No
         open_page("/admin/confirmations/confirmation/", as_=mara, viewport={"width": 1240, "height": 600}),
         "queue",
     )
+
+
+@pytest.fixture
+def unreported(mara: User, claude: Principal, settled: Confirmation) -> Confirmation:
+    """Spent, then tried once more; and nobody has said what came of it."""
+    action = deletion("/srv/reports/2026/Q3-\u202efdp.exe")
+    seen = Observation((("Kind", "regular file, Windows program"), ("Size", "2 413 568 bytes")), "etag-2")
+    asked = ask(
+        claude, "Delete one file from reports?", action, summary="An outdated copy.", observation=seen
+    )
+    approved = decide(asked, mara, reason="Nobody needs it")
+    redeem(approved, claude, action=action)
+    with pytest.raises(AlreadyRedeemed):
+        redeem(approved, claude, action=action)
+    for notice in outbox.lease_notices(limit=100, lease=timedelta(minutes=1), lane=outbox.Lane.MAIL):
+        outbox.mark_sent(notice_id=notice.id)
+    return approved
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("detail", "light"), ("detail-dark", "dark")])
+def test_one_confirmation_in_the_review(
+    open_page: OpenPage, mara: User, unreported: Confirmation, name: str, scheme: str
+) -> None:
+    look = {"viewport": {"width": 1240, "height": 600}, "color_scheme": scheme}
+    take(open_page(f"/admin/confirmations/confirmation/{unreported.id}/change/", as_=mara, **look), name)
+
+
+@pytest.fixture
+def ways(mara: User) -> None:
+    """Three ways to be told, one that fails and one that is off; and quiet hours."""
+    hour = timezone.now().replace(minute=4) - timedelta(hours=1)
+    mara.destinations.create(channel="email", sent_at=hour)
+    mara.destinations.create(
+        channel="slack",
+        address="https://hooks.slack.com/services/T0000/B0000/XXXX7c1f",
+        failure="The server answered 410: this webhook is gone.",
+    )
+    mara.destinations.create(channel="ntfy", address="https://ntfy.sh/mara-9b1c", is_active=False)
+    QuietHours.objects.create(user=mara, starts=time(22), ends=time(7), zone="Europe/Berlin")
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("notices", "light"), ("notices-dark", "dark")])
+def test_the_notices_of_an_account(
+    open_page: OpenPage, mara: User, ways: None, name: str, scheme: str
+) -> None:
+    take(open_page("/account/notices", as_=mara, **DESKTOP, color_scheme=scheme), name)
+
+
+@pytest.fixture
+def connected(mara: User, claude: Principal) -> None:
+    """A host that proved its name, and a program on somebody's own machine."""
+    editor = Client.objects.create(
+        client_id="1f0c6f6a-editor",
+        name="Editor",
+        redirect_uris="http://127.0.0.1/callback",
+        client_type=Client.CLIENT_PUBLIC,
+        authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
+        registration_source=Client.RegistrationSource.DCR,
+    )
+    scopes = "confirm:read confirm:request confirm:redeem"
+    for client, scope in ((Client.objects.get(client_id=CLIENT_ID), scopes), (editor, "confirm:read")):
+        common = {
+            "user": mara,
+            "application": client,
+            "token_checksum": secrets.token_hex(32),
+            "resource": ["http://localhost:8000/mcp"],
+        }
+        access = AccessToken.objects.create(
+            scope=scope, expires=timezone.now() + timedelta(hours=1), **common
+        )
+        RefreshToken.objects.create(access_token=access, grant_scope=scope, **common)
+
+
+@pytest.mark.parametrize(("name", "scheme"), [("hosts", "light"), ("hosts-dark", "dark")])
+def test_the_connected_programs(
+    open_page: OpenPage, mara: User, connected: None, name: str, scheme: str
+) -> None:
+    take(open_page("/account/hosts", as_=mara, **DESKTOP, color_scheme=scheme), name)
 
 
 @pytest.fixture

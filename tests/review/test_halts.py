@@ -7,9 +7,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from confirmhub.confirmations import errors, queries
+from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
-from tests.factories import make_approved, make_pending, redeem
+from tests.factories import AUDIENCE, make_approved, make_pending, redeem
 
 # A stop waits for what is being redeemed, which takes a commit.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,6 +80,43 @@ def test_what_is_wrong_with_a_stop_is_said(operator: Client, said: dict[str, str
 
     assert list(answer.context["form"].errors) == [field]
     assert not Halt.objects.exists()
+
+
+NEVER = "Nothing that it covers was ever asked for."
+NOBODY = "No program with the id https://agnet⟨U+202E⟩.example is known here."
+
+
+@pytest.mark.parametrize(
+    ("narrow", "covers", "warned"),
+    [
+        ({}, "2 open confirmations", ""),
+        ({"client_id": "https://agent.example/client.json"}, "2 open confirmations", ""),
+        ({"action_pattern": "payments.*"}, "1 open confirmation", ""),
+        ({"account": "otto"}, "0 open confirmations", NEVER),
+        ({"action_pattern": "payment.*"}, "0 open confirmations", NEVER),
+        ({"client_id": "https://agnet\u202e.example"}, "0 open confirmations", NOBODY),
+    ],
+    ids=str,
+)
+def test_who_stops_is_told_what_that_covers_and_of_a_slip_of_the_pen(
+    operator: Client, asked: None, narrow: dict[str, str], covers: str, warned: str
+) -> None:
+    answer = operator.post(ADD, {"action_pattern": "*", "reason": WHY} | narrow, follow=True)
+
+    html = answer.content.decode()
+    assert f"It covers {covers}, and all that are asked for" in html
+    assert ("If it is misspelt, what you meant is not stopped." in html) == bool(warned)
+    assert warned in html
+    assert "\u202e" not in html
+
+
+@pytest.fixture
+def asked(agent: Principal, alice: User) -> None:
+    """One that waits, one that may be redeemed, and one that was."""
+    make_pending(agent)
+    run, again = Action(AUDIENCE, "run", {}), Action(AUDIENCE, "run", {"again": True})
+    make_approved(agent, alice, action=run)
+    redeem(make_approved(agent, alice, action=again), agent, action=again)
 
 
 @pytest.mark.parametrize("who", ["onlooker", "auditor"])

@@ -6,19 +6,22 @@ import datetime as dt
 import re
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, Permission, User
 from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from confirmhub.confirmations import errors
+from confirmhub.confirmations import audit, errors
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation, Notice
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Verdict
+from confirmhub.review import wording
 from tests.confirmations.clock import make_overdue
+from tests.confirmations.test_audit import as_owner
+from tests.confirmations.test_rules import make_rule
 from tests.factories import AUDIENCE, decide, make_pending, make_user, principal_for, redeem
 from tests.review.people import signed_in
 
@@ -48,7 +51,6 @@ def test_the_queue_shows_what_matters_of_each(onlooker: Client, denied: Confirma
         "https://agent.example/client.json",
         f"{denied.requested_at:%Y-%m-%d %H:%M:%S} UTC",
         f"{denied.decide_by:%Y-%m-%d %H:%M:%S} UTC",
-        "0 of 1",
     ):
         assert said in html
     assert "\u202e" not in html
@@ -238,3 +240,83 @@ def test_pages_are_turned_and_nothing_is_counted(
     assert page(1) == (["is-4", "is-3"], ["2"])
     assert page(2) == (["is-2", "is-1"], ["1", "3"])
     assert page(3) == (["is-0"], ["1", "2"])
+
+
+def test_the_way_to_the_confirm_page_is_shown_to_those_alone_who_may_decide_there(
+    onlooker: Client, agent: Principal, alice: User
+) -> None:
+    alice.is_staff = True
+    alice.save()
+    alice.user_permissions.add(Permission.objects.get(codename="view_confirmation"))
+    asked = make_pending(agent)
+    link = f'href="/confirm/{asked.id}"'
+
+    assert link in signed_in(alice).get(row(asked)).content.decode()
+    html = onlooker.get(row(asked)).content.decode()
+    assert link not in html
+    assert "by those whom the rule names" in html
+    decide(asked, alice)
+    assert link not in signed_in(alice).get(row(asked)).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_record_whose_chain_is_broken_says_so_in_red_and_one_that_holds_says_that(
+    onlooker: Client, denied: Confirmation
+) -> None:
+    broken = "The seals do not fit the entries"
+    html = onlooker.get(row(denied)).content.decode()
+    assert "2 entries, each sealed with the one before it. Checked just now: all are in place." in html
+    assert "A checkpoint vouches for none of them so far." in html
+    assert broken not in html
+    audit.seal(limit=1)
+    assert "A checkpoint vouches for all of them so far." in onlooker.get(row(denied)).content.decode()
+
+    as_owner(f"UPDATE confirmations_event SET actor = 'user 0' WHERE confirmation_id = '{denied.id}'")
+
+    html = onlooker.get(row(denied)).content.decode()
+    assert f'<strong class="broken">{broken}' in html
+    assert "all are in place" not in html
+
+
+def test_what_is_to_be_noted_of_a_row_stands_beside_its_status(
+    onlooker: Client, agent: Principal, alice: User
+) -> None:
+    spent = decide(make_pending(agent), alice)
+    redeem(spent, agent)
+    with pytest.raises(errors.AlreadyRedeemed):
+        redeem(spent, agent)
+    Notice.objects.filter(confirmation=spent).update(given_up_at=Now())
+
+    html = onlooker.get(row(spent)).content.decode()
+
+    said = re.findall(r'<span class="note \w+">([^<]+)</span>', html)
+    assert said == ["outcome unknown", "refused once", "1 notice given up"]
+    assert "built-in: confirm, 1 approval, decided on the page, usable for 5 min" in html
+
+
+def test_how_far_a_quorum_has_come_stands_in_the_list(onlooker: Client, agent: Principal, bob: User) -> None:
+    group = Group.objects.create(name="payers")
+    bob.groups.add(group)
+    make_user("carol").groups.add(group)
+    make_rule("approve", approver_group=group, approvals_needed=2)
+    decide(make_pending(agent), bob)
+
+    assert "1 of 2 approvals" in onlooker.get(QUEUE).content.decode()
+
+
+def test_the_longest_waiting_stands_first(onlooker: Client, agent: Principal) -> None:
+    for minutes in (2, 8, 5):
+        asked = make_pending(agent, action=Action(AUDIENCE, f"since-{minutes}", {}))
+        make_overdue(asked, requested_at=Now() - dt.timedelta(minutes=minutes))
+
+    def found(query: str) -> list[str]:
+        return re.findall(r">(since-\d)<", onlooker.get(f"{QUEUE}?{query}").content.decode())
+
+    assert found("view=waiting") == ["since-8", "since-5", "since-2"]
+    assert found("") == ["since-2", "since-5", "since-8"]
+
+
+def test_lengths_are_said_to_the_second_where_it_matters() -> None:
+    assert wording.exactly(dt.timedelta(minutes=1, seconds=30)) == "1 min 30 s"
+    assert wording.ago(dt.timedelta(minutes=1, seconds=30)) == "1 min"
+    assert wording.exactly(dt.timedelta()) == wording.ago(dt.timedelta(seconds=-1)) == "0 s"
