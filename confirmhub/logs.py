@@ -6,7 +6,9 @@ import copy
 import datetime as dt
 import json
 import logging
+import traceback
 from contextvars import ContextVar
+from typing import Any
 
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404
@@ -34,6 +36,14 @@ class Formatter(logging.Formatter):
         shown.asctime = self.formatTime(shown, self.datefmt)
         lines = (f"{CONTINUED}{line}".rstrip() for line in self.trace(record))
         return "\n".join([self.formatMessage(shown), *lines])
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - the base's name
+        """The traceback of an error and of those that led to it, each with what may be told of its words."""
+        if ei[1] is None:
+            return super().formatException(ei)
+        told = traceback.TracebackException.from_exception(ei[1])
+        _spare(told, ei[1])
+        return "".join(told.format()).rstrip("\n")
 
     def trace(self, record: logging.LogRecord) -> list[str]:
         """The lines of the traceback and of the stack, where the record has them."""
@@ -63,7 +73,18 @@ class JsonFormatter(Formatter):
 
 def message(record: logging.LogRecord) -> str:
     """What the record says, on one line, with what is hidden in it made visible."""
+    given = record.args
+    if isinstance(given, tuple) and any(isinstance(each, BaseException) for each in given):
+        told = tuple(words(each) if isinstance(each, BaseException) else each for each in given)
+        return display.text((str(record.msg) % told).rstrip("\n"))
     return display.text(record.getMessage().rstrip("\n"))
+
+
+def words(error: BaseException) -> str:
+    """What may be told of an error: its first line, since rows, statements and input follow it; no path."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"[Errno {error.errno}] {error.strerror}"
+    return str(error).partition("\n")[0]
 
 
 class Discreet(logging.Filter):
@@ -87,6 +108,18 @@ def _without_query(record: logging.LogRecord, args: tuple[object, ...]) -> loggi
     changed = copy.copy(record)
     changed.args = tuple(str(arg).partition("?")[0] if place == 2 else arg for place, arg in enumerate(args))
     return changed
+
+
+def _spare(told: traceback.TracebackException, error: BaseException) -> None:
+    # There is no public way to say it in other words; the tests see that this one works.
+    told._str = words(error)  # type: ignore[attr-defined] # noqa: SLF001
+    for part, inner in (
+        (told.__cause__, error.__cause__),
+        (told.__context__, error.__context__),
+        *zip(told.exceptions or (), getattr(error, "exceptions", ()), strict=False),
+    ):
+        if part is not None and inner is not None:
+            _spare(part, inner)
 
 
 def _visible(line: str) -> str:

@@ -247,6 +247,9 @@ LOGGING = {
         }
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
-    # Its debug lines print tokens.
-    "loggers": {"oauthlib": {"level": "WARNING"}, "axes": {"level": "WARNING"}},
+    "loggers": {
+        "oauthlib": {"level": "WARNING"},  # its debug lines print tokens
+        "axes": {"level": "WARNING"},
+        "mcp.server.mcpserver.server": {"level": "WARNING"},  # below it are tools' answers, with arguments
+    },
 }

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, TooManyFieldsSent
+from django.db import DatabaseError
 from django.utils.module_loading import import_string
 
 from confirmhub.logs import JsonFormatter
@@ -60,6 +61,50 @@ def test_a_trace_keeps_its_lines_and_none_of_them_begins_a_record(written: Calla
     assert rest[0] == "    | Traceback (most recent call last):"
     assert all(line.startswith("    |") and line.isprintable() for line in rest)
     assert any("raise exc" in line for line in rest)
+
+
+REFUSED = DatabaseError("refused\nDETAIL:  Failing row contains (s3cret)")
+MISSING = FileNotFoundError(2, "No such file or directory", "/srv/s3cret")
+
+
+def stopped(**led_here: Exception) -> Exception:
+    """An error that another one led to, as its cause or as its context."""
+    error = RuntimeError("stopped")
+    for how, before in led_here.items():
+        setattr(error, f"__{how}__", before)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (REFUSED, ["DatabaseError: refused"]),
+        (MISSING, ["FileNotFoundError: [Errno 2] No such file or directory"]),
+        (stopped(cause=REFUSED), ["DatabaseError: refused", "RuntimeError: stopped"]),
+        (stopped(context=stopped(cause=MISSING)), ["No such file or directory", "RuntimeError: stopped"]),
+        (ExceptionGroup("two", [REFUSED, stopped()]), ["two (2 sub-exceptions)", "refused", "stopped"]),
+    ],
+)
+def test_a_trace_repeats_no_row_and_no_path_that_an_error_names(
+    written: Callable[..., str], error: Exception, says: list[str]
+) -> None:
+    record = logging.LogRecord("a", logging.ERROR, "f.py", 1, "failed", (), (type(error), error, None))
+
+    for text in (written("a", logging.ERROR, "failed", exc=error), JsonFormatter().format(record)):
+        assert "s3cret" not in text
+        assert [words for words in says if words not in text] == []
+
+
+def test_a_record_that_asks_for_a_trace_where_nothing_failed_is_written() -> None:
+    record = logging.LogRecord("a", logging.ERROR, "f.py", 1, "odd", (), (None, None, None))
+
+    assert json.loads(JsonFormatter().format(record))["message"] == "odd"
+
+
+def test_a_message_repeats_none_of_them_either(written: Callable[..., str]) -> None:
+    assert written("a", logging.WARNING, "failed: %s", REFUSED).endswith("failed: refused")
+    assert written("a", logging.WARNING, "failed: %s", MISSING).endswith("No such file or directory")
+    assert written("a", logging.WARNING, "%(x)s", {"x": 1}).endswith("a 1")
 
 
 def test_a_record_in_json_has_its_trace_and_its_stack() -> None:
