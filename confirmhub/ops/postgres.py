@@ -172,6 +172,9 @@ class Cluster:
                 "max_connections=100",
                 "timezone=UTC",
                 "log_timezone=UTC",
+                # An error is logged without its statement and its row, which hold arguments.
+                "log_min_error_statement=panic",
+                "log_error_verbosity=terse",
                 *self._options,
             )
             return processes.spawn(

@@ -26,6 +26,17 @@ def test_a_throw_away_cluster_lets_its_owner_make_databases_and_is_gone_afterwar
         psycopg.connect(url)
 
 
+def test_the_log_of_the_cluster_names_errors_and_repeats_no_statement_and_no_row() -> None:
+    with postgres.temporary() as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE note (words text CONSTRAINT short CHECK (length(words) < 5))")
+        with pytest.raises(psycopg.errors.CheckViolation, match="s3cret"):
+            connection.execute("INSERT INTO note VALUES ('s3cret')")
+        log = (Path(str(connection.info.host)).parent.parent / "log").read_text()
+
+    assert 'violates check constraint "short"' in log
+    assert "s3cret" not in log
+
+
 def test_what_a_killed_test_run_left_is_removed_and_what_runs_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
