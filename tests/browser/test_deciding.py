@@ -17,7 +17,7 @@ from confirmhub.confirmations.states import Status
 from tests.browser.cases import answers
 from tests.browser.conftest import OpenPage, Watch
 from tests.confirmations.clock import make_overdue
-from tests.factories import AUDIENCE, PASSWORD, make_pending
+from tests.factories import AUDIENCE, PASSWORD, decide, make_pending
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -127,8 +127,34 @@ def test_the_back_button_shows_what_is_and_not_what_was(
 
     page.go_back()
 
-    expect(page.get_by_role("button", name="Approve once")).to_have_count(0)
+    assert page.url.endswith(url(pending))
+    shows_that_it_is_approved(page)
     assert Decision.objects.count() == 1
+
+
+def test_the_back_button_shows_what_was_decided_elsewhere_meanwhile(
+    open_page: OpenPage, alice: User, pending: Confirmation
+) -> None:
+    page = when_awake(open_page(url(pending), as_=alice))
+    page.get_by_role("link", name="History").first.click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("History")
+    decide(pending, alice)
+
+    page.go_back()
+    shows_that_it_is_approved(page)
+    page.go_forward()
+
+    expect(page.locator(".rows .tag")).to_have_text("Approved")
+    page.go_back()
+    shows_that_it_is_approved(page)
+    assert Decision.objects.count() == 1
+
+
+def shows_that_it_is_approved(page: Page) -> None:
+    """The page says so, and nothing on it decides."""
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+    expect(page.get_by_text("Waiting for you")).to_have_count(0)
+    expect(page.locator("form[data-deliberate], [name=verdict], [name=digest_shown]")).to_have_count(0)
 
 
 @pytest.mark.parametrize("verdict", ["Deny", "Approve once"])

@@ -12,8 +12,10 @@ from playwright.sync_api import expect
 from pytest_django import Settings
 
 from confirmhub.confirmations.actions import MAX_BYTES, Action
+from confirmhub.confirmations.errors import InvalidAction
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Status
 from tests.browser.cases import answers
 from tests.browser.conftest import OpenPage, Watch
 from tests.browser.looks import scrolls_sideways
@@ -140,17 +142,40 @@ def test_the_end_is_shown_with_its_zone_and_counted_down(  # noqa: PLR0917 - fix
     expect(until).to_have_attribute("datetime", f"{end:%Y-%m-%dT%H:%M:%S}{offset or '+00:00'}")
 
 
-def test_arguments_as_large_as_they_may_be_are_shown_whole(
-    open_page: OpenPage, alice: User, agent: Principal
+def as_large_as_they_may_be(text: str) -> list[str]:
+    """Values of this text that take, as the argument `items`, exactly the bytes that are let in."""
+    empty, each = len('{"items":[]}'), len(text.encode()) + len('"",')
+    count, rest = divmod(MAX_BYTES - empty, each)
+    return [text] * (count - 1) + [text + "x" * (rest + 1)]  # and no comma after the last
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x" * 1_900,
+        "Gr\u00fc\u00dfe an \u6771\u4eac, \u05e9\u05dc\u05d5\u05dd \U0001f600. " * 30,
+        "\u20ac" * 900,
+    ],
+    ids=["ascii", "many-scripts", "three-bytes-each"],
+)
+def test_arguments_as_large_as_they_may_be_are_shown_whole_and_approved(
+    open_page: OpenPage, alice: User, agent: Principal, text: str
 ) -> None:
-    items = ["x" * 3_000 for _ in range(10)]
-    assert len(str(items)) > MAX_BYTES * 0.9
+    items = as_large_as_they_may_be(text.rstrip())
+    with pytest.raises(InvalidAction, match=str(MAX_BYTES)):
+        Action(AUDIENCE, "run", {"items": [*items[:-1], items[-1] + "x"]})
     confirmation = make_pending(agent, action=Action(AUDIENCE, "run", {"items": items}))
 
     page = open_page(f"/confirm/{confirmation.id}", as_=alice, viewport={"width": 390, "height": 800})
 
     assert not scrolls_sideways(page)
-    assert page.locator("dd .v").all_inner_texts()[:10] == items
+    assert page.locator("dd > .v").all_inner_texts() == items
+    expect(page.locator("form[data-deliberate]")).not_to_have_class("still")
+    page.get_by_role("button", name="Approve once").click()
+    expect(page.locator(".stamp b")).to_have_text("Approved")
+    assert page.locator("dl:not(.facts) dd > .v").all_inner_texts() == items
+    confirmation.refresh_from_db()
+    assert confirmation.status == Status.APPROVED
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

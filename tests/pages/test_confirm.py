@@ -10,9 +10,10 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.test import Client
 
-from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.actions import Action, Json
 from confirmhub.confirmations.models import Confirmation, Decision, Event
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.screen import MAX_ROWS
 from confirmhub.confirmations.states import Status, Verdict
 from tests.confirmations.clock import make_overdue
 from tests.factories import AUDIENCE, decide, make_pending
@@ -79,6 +80,17 @@ def test_a_line_feed_in_a_name_stands_there_as_a_mark(browser: Client, agent: Pr
     mark = '<span class="cp" title="U+000A LINE FEED" dir="ltr">⟨U+000A⟩</span>'
     assert f"pa{mark}th" in html
     assert "1 line break: U+000A LINE FEED, at character 3." in html
+
+
+def test_as_many_rows_as_are_let_in_are_all_there(browser: Client, agent: Principal) -> None:
+    lines, items = "\n".join(f"{number:x}" for number in range(300)), MAX_ROWS - 2 * 300 - 1
+    arguments: dict[str, Json] = {"a": lines, "b": lines, "items": [*range(items)]}
+
+    html = page(browser, make_pending(agent, action=Action(AUDIENCE, "run", arguments)))
+
+    assert html.count("<li><bdi class=") == 2 * 300
+    assert html.count("<dt ") == len(arguments) + items
+    assert f">{items - 1}</bdi>" in html
 
 
 def test_markup_in_a_value_is_text(browser: Client, agent: Principal) -> None:
