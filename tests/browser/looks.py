@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 
 from playwright.sync_api import Page
 
@@ -34,3 +35,18 @@ def difference(page: Page, one: bytes, other: bytes) -> float:
     """The share of pixels in which two PNGs differ, 0 to 1; 1 where their sizes do. `page` computes."""
     share: float = page.evaluate(COMPARE, [base64.b64encode(png).decode() for png in (one, other)])
     return share
+
+
+def contrast(ink: str, paper: str) -> float:
+    """WCAG 2.2, contrast ratio."""
+    low, high = sorted(luminance(colour) for colour in (ink, paper))
+    return (high + 0.05) / (low + 0.05)
+
+
+def luminance(colour: str) -> float:
+    """WCAG 2.2, relative luminance, of `rgb(r, g, b)`."""
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -231,7 +231,7 @@ def ways(mara: User) -> None:
     mara.destinations.create(
         channel="slack",
         address="https://hooks.slack.com/services/T0000/B0000/XXXX7c1f",
-        failure="The server answered 410: this webhook is gone.",
+        failure="The server says that the address is gone.",
     )
     mara.destinations.create(channel="ntfy", address="https://ntfy.sh/mara-9b1c", is_active=False)
     QuietHours.objects.create(user=mara, starts=time(22), ends=time(7), zone="Europe/Berlin")
@@ -241,7 +241,7 @@ def ways(mara: User) -> None:
 def test_the_notices_of_an_account(
     open_page: OpenPage, mara: User, ways: None, name: str, scheme: str
 ) -> None:
-    take(open_page("/account/notices", as_=mara, **DESKTOP, color_scheme=scheme), name)
+    take(open_page("/account/notices", as_=mara, **DESKTOP, color_scheme=scheme, locale="en-GB"), name)
 
 
 @pytest.fixture

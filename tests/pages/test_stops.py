@@ -46,10 +46,18 @@ def test_every_page_says_that_redemptions_are_stopped_for_what_since_when_by_who
     assert "Incident \u27e8U+200B\u27e9 7" in told
 
 
-def test_who_is_not_signed_in_is_told_nothing(operator: User) -> None:
-    halt(operator)
+@pytest.mark.parametrize("path", ["/sign-in", "/nowhere"])
+def test_who_is_not_signed_in_is_told_that_there_is_a_stop_and_nothing_of_it(
+    operator: User, path: str
+) -> None:
+    nobody = Client(headers={"host": "localhost"})
+    assert STOPPED not in words(nobody, path)
+    halt(operator, action_pattern="delete_*")
 
-    assert STOPPED not in words(Client(headers={"host": "localhost"}), "/sign-in")
+    told = words(nobody, path)
+
+    assert f"{STOPPED} , all or some of them. Sign in to see which, and why." in told
+    assert not any(hidden in told for hidden in ("Incident", "delete_", "operator"))
 
 
 def test_a_lifted_stop_is_not_told_of(browser: Client, operator: User) -> None:

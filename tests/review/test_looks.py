@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from django.contrib.auth.models import Group, User
 from playwright.sync_api import Page, expect
@@ -15,7 +13,7 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Mode
 from tests.browser import axe
 from tests.browser.conftest import OpenPage
-from tests.browser.looks import scrolls_sideways
+from tests.browser.looks import contrast, scrolls_sideways
 from tests.factories import AUDIENCE, decide, make_pending, make_user, redeem
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -122,21 +120,6 @@ def test_the_names_of_both_panes_are_read(open_page: OpenPage, payers: Group, sc
         )
         assert len(inks) == 2
         assert all(contrast(ink, paper) > 4.5 for ink in inks), f"{pane}: {inks} on {paper}"
-
-
-def contrast(ink: str, paper: str) -> float:
-    """WCAG 2.2, contrast ratio."""
-    low, high = sorted(luminance(colour) for colour in (ink, paper))
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: str) -> float:
-    """WCAG 2.2, relative luminance, of `rgb(r, g, b)`."""
-    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)]
-    red, green, blue = (
-        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def test_the_cards_of_a_confirmation_end_at_one_edge(

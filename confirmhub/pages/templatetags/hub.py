@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from html import escape
 
 from django import template
-from django.contrib.auth.models import AbstractBaseUser, User
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.http import HttpRequest
 from django.template.context import Context
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from confirmhub.confirmations import queries
 from confirmhub.display import Part, Shown
 from confirmhub.pages import stops, values
 from confirmhub.pages.stops import Stop
@@ -50,6 +51,13 @@ def stops_told(context: Context) -> list[Stop]:
     request = context.get("request")
     user = getattr(request, "user", None)
     return stops.told(viewer=user) if isinstance(user, User) else []
+
+
+@register.simple_tag(takes_context=True)
+def anything_is_stopped(context: Context) -> bool:
+    """Whether to tell who is not signed in that there is a stop, which is all that they are told."""
+    user = getattr(context.get("request"), "user", None)  # none on the page for our own failures
+    return isinstance(user, AnonymousUser) and bool(queries.list_halts())
 
 
 @register.simple_tag
