@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
-OURSELVES = "confirmhub:try"  # asks the rehearsal of the first page
+OURSELVES = "confirmhub:try"  # asks the rehearsal of the first page; no client of OAuth has such an id
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 from django.utils import timezone
 
 from confirmhub.confirmations import errors, ledger, queries
@@ -74,8 +75,8 @@ def disconnect(*, user: User, key: int) -> None:
     _disconnect(user, [key])
 
 
-def disconnect_all(*, user: User) -> int:
-    """End everything that any program may do for `user`, as `disconnect` does; return how many that ended."""
+def disconnect_all(*, user: User) -> None:
+    """End everything that any program may do for `user`, as `disconnect` does."""
     held = RefreshToken.objects.filter(user=user, revoked__isnull=True)
     keys = {
         *held.values_list("application_id", flat=True),
@@ -83,22 +84,25 @@ def disconnect_all(*, user: User) -> int:
         *Code.objects.filter(user=user).values_list("application_id", flat=True),
     }
     _disconnect(user, sorted(keys))
-    return len(keys)
 
 
 def _disconnect(user: User, keys: list[int]) -> None:
     with transaction.atomic():
-        mine = {"user": user, "application_id__in": keys}
-        Code.objects.filter(**mine).delete()
-        for family in set(
-            RefreshToken.objects.filter(**mine, revoked__isnull=True).values_list("token_family", flat=True)
-        ):
-            RefreshToken.revoke_family(family)
-        AccessToken.objects.filter(**mine).delete()
+        mine = Q(user=user, application_id__in=keys)
+        Code.objects.filter(mine).delete()
+        end_tokens(mine)
     # After the tokens are gone for certain: nothing here may keep them alive.
     for client_id in Client.objects.filter(pk__in=keys).values_list("client_id", flat=True):
         withdraw(client_id=client_id, subject=str(user.pk), reason="The program was disconnected.")
         log.info("User %s disconnected client %s", user.pk, client_id)
+
+
+def end_tokens(whose: Q) -> None:
+    """Make these access tokens, and the families of these refresh tokens, good no more."""
+    held = RefreshToken.objects.filter(whose, revoked__isnull=True)
+    for family in set(held.values_list("token_family", flat=True)):
+        RefreshToken.revoke_family(family)
+    AccessToken.objects.filter(whose).delete()
 
 
 def withdraw(*, client_id: str, reason: str, subject: str | None = None) -> None:

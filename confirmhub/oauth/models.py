@@ -53,7 +53,7 @@ _SERVICE = Q(
 class Client(AbstractApplication):
     """A program: an MCP host that people let act for them, or a service that acts for itself."""
 
-    # A digest (`secrets`), never the secret, whatever writes it; so nothing is left to choose.
+    # A digest (`client_secrets`), never the secret, whatever writes it; so nothing is left to choose.
     client_secret = models.CharField(max_length=80, blank=True, default="", editable=False)
     hash_client_secret = None
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Q
 
-from confirmhub.oauth import client_secrets, resources
-from confirmhub.oauth.models import AccessToken, Client, RefreshToken, Service
+from confirmhub.oauth import client_secrets, connections, resources
+from confirmhub.oauth.models import Client, Service
 from confirmhub.oauth.scopes import BASE, LEAST, SCOPES
-
-if TYPE_CHECKING:
-    from uuid import UUID
 
 log = logging.getLogger(__name__)
 
@@ -83,17 +80,6 @@ def renew_secret(*, client: Client) -> str:
     with transaction.atomic():
         secret = equip(client=client)
         client.save(update_fields=["client_secret", "updated"])
-        _end_tokens(client)
+        connections.end_tokens(Q(application=client))
     log.info("Client %s got a new secret", client.client_id)
     return secret
-
-
-def _end_tokens(client: Client) -> None:
-    families: set[UUID] = set(
-        RefreshToken.objects.filter(application=client, revoked__isnull=True).values_list(
-            "token_family", flat=True
-        )
-    )
-    for family in families:
-        RefreshToken.revoke_family(family)
-    AccessToken.objects.filter(application=client).delete()

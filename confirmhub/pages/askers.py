@@ -11,9 +11,6 @@ from confirmhub.oauth import clients
 from confirmhub.pages import values, words
 from confirmhub.pages.values import Value
 
-# The requester of the rehearsal on the first page: us. No OAuth client has an id of this form.
-TRY_CLIENT = "confirmhub:try"
-
 # The subject of a program that acts for nobody but itself.
 _SERVICE = "client:"
 
@@ -69,7 +66,7 @@ def is_service(subject: str) -> bool:
 
 
 def _asker(client_id: str, label: clients.ClientLabel) -> Asker:
-    if client_id == TRY_CLIENT:
+    if client_id == clients.OURSELVES:
         return Asker(values.value("confirmhub"), verified=True, name=None, redirect=None, since="", ours=True)
     return Asker(
         host=values.value(label.host),

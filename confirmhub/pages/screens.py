@@ -18,8 +18,9 @@ from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Decision
 from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import OPEN, Assurance, Status, Verdict
+from confirmhub.oauth.clients import OURSELVES
 from confirmhub.pages import askers, drift, lists, record, stops, values, words
-from confirmhub.pages.askers import TRY_CLIENT, Asker
+from confirmhub.pages.askers import Asker
 from confirmhub.pages.drift import Drift
 from confirmhub.pages.record import Happening
 from confirmhub.pages.stops import Stop
@@ -154,7 +155,7 @@ def screen(
         log=record.happenings(events, requester=requester, viewer=viewer),
         log_seal=check_value(events[-1].hash) if events else "",
         log_intact=waiting or queries.log_is_intact(confirmation_id=confirmation.id),
-        rehearsal=confirmation.requester_client_id == TRY_CLIENT
+        rehearsal=confirmation.requester_client_id == OURSELVES
         and confirmation.requester_subject == str(viewer.pk),
     )
 

@@ -20,7 +20,7 @@ from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.errors import ConfirmationError
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result
-from confirmhub.pages.askers import TRY_CLIENT
+from confirmhub.oauth.clients import OURSELVES
 from confirmhub.pages.refusals import refuse
 from confirmhub.pages.views import person
 
@@ -71,7 +71,7 @@ def spend(request: HttpRequest, confirmation_id: UUID) -> HttpResponse:
 
 
 def _requester(user: User) -> Principal:
-    return Principal(client_id=TRY_CLIENT, subject=str(user.pk))
+    return Principal(client_id=OURSELVES, subject=str(user.pk))
 
 
 def _action() -> Action:
