@@ -13,7 +13,6 @@ from functools import wraps
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.core.exceptions import RequestDataTooBig
 from django.db import OperationalError, transaction
 from django.http import HttpResponse, JsonResponse
 from django.urls import reverse
@@ -130,8 +129,6 @@ class Register(Endpoint):
         try:
             fields = metadata.parse(request.body)
             accepted = metadata.read(fields, is_document=False)
-        except RequestDataTooBig:
-            return refused("invalid_client_metadata", "The metadata is too large.", status=413)
         except metadata.UnusableMetadataError as error:
             return refused("invalid_client_metadata", str(error))
         housekeeping.sweep_clients(limit=10)

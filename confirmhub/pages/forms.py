@@ -5,9 +5,9 @@ from __future__ import annotations
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm, UsernameField
 
+from confirmhub.confirmations.ledger import MAX_REASON
 from confirmhub.confirmations.states import Verdict
 
-MAX_REASON = 280  # characters
 MAX_QUERY = 100  # characters
 MAX_NAME = 150  # characters, as Django's users have at most
 MAX_PASSWORD = 4096  # characters

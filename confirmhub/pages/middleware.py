@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from itertools import chain
 
-from django.core.exceptions import BadRequest, RequestDataTooBig
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse, QueryDict
 
 from confirmhub.pages.errors import not_allowed
@@ -47,27 +47,12 @@ def plain_requests(answer: Callable[[HttpRequest], HttpResponse]) -> Callable[[H
             return answer(request)  # it reads no form and no cookie, and refuses the rest in its own words
         for name in [name for name, value in request.COOKIES.items() if "\0" in name + value]:
             del request.COOKIES[name]
-        # Asked first: by any other, Python's codecs that are no text encodings included, the rest is decoded.
-        if (request.content_params or {}).get("charset", "utf-8").lower() not in (
-            "utf-8",
-            "utf8",
-            "us-ascii",
-        ):
-            raise BadRequest("The body is not in UTF-8.")
-        if any("\0" in text for text in chain([request.path], _texts(request.GET), _form(request))):
+        _ = request.body  # kept by Django once it is read, so that views can still read it, or the form
+        if any("\0" in text for text in chain([request.path], _texts(request.GET), _texts(request.POST))):
             raise BadRequest("A NUL character was sent.")
         return answer(request)
 
     return middleware
-
-
-def _form(request: HttpRequest) -> Iterable[str]:
-    try:
-        # Kept by Django once it is read, so that views can still read the body or the form.
-        _ = request.body
-    except RequestDataTooBig:
-        return ()  # the view answers, in the words of its protocol
-    return _texts(request.POST)
 
 
 def _texts(fields: QueryDict) -> Iterable[str]:

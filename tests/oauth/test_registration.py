@@ -76,11 +76,6 @@ def test_a_body_that_is_no_object_is_refused(body: bytes) -> None:
 
 
 @pytest.mark.django_db
-def test_a_body_that_is_too_large_is_refused() -> None:
-    assert register(b" " * 200_000).status_code == 413
-
-
-@pytest.mark.django_db
 def test_what_a_host_wishes_for_beside_is_dropped_not_fatal() -> None:
     answer = register(
         {
