@@ -20,19 +20,19 @@ CONTINUED = "    | "
 request_id: ContextVar[str] = ContextVar("request_id", default="")  # of the request that is being answered
 # Django answers these with a 4xx. They tell of the request, and a trace of our own code tells nothing more.
 _REFUSALS = (BadRequest, Http404, MultiPartParserError, PermissionDenied, SuspiciousOperation)
-_ACCESS = "uvicorn.access"
 
 
 class Formatter(logging.Formatter):
     """One line for a record, with what is hidden in it made visible; a traceback in lines that are set in."""
 
     def format(self, record: logging.LogRecord) -> str:
-        # A copy: what is cached in a record is seen by other handlers' formatters too.
-        shown = logging.makeLogRecord(record.__dict__)
-        shown.msg, shown.args = message(record), None
+        text = message(record)
         if id_ := request_id.get():
-            shown.msg = f"{shown.msg} [{id_}]"
-        shown.message = shown.msg
+            text = f"{text} [{id_}]"
+        # A copy: what is cached in a record is seen by other handlers' formatters too. An empty one, to be
+        # filled: making a record asks for the thread, the task and the process, which this one has.
+        shown = logging.LogRecord.__new__(logging.LogRecord)
+        shown.__dict__ = record.__dict__ | {"msg": text, "args": None, "message": text}
         shown.asctime = self.formatTime(shown, self.datefmt)
         lines = (f"{CONTINUED}{line}".rstrip() for line in self.trace(record))
         return "\n".join([self.formatMessage(shown), *lines])
@@ -88,11 +88,9 @@ def words(error: BaseException) -> str:
 
 
 class Discreet(logging.Filter):
-    """Keeps query strings out of the access log, and traces out of what are the sender's own faults."""
+    """Keeps traces out of what are the sender's own faults."""
 
     def filter(self, record: logging.LogRecord) -> bool | logging.LogRecord:
-        if record.name == _ACCESS and isinstance(record.args, tuple) and len(record.args) == 5:
-            return _without_query(record, record.args)
         refused = isinstance(record.exc_info[1] if record.exc_info else None, _REFUSALS)
         security = record.name.startswith("django.security.")
         if not refused and not security:
@@ -102,12 +100,6 @@ class Discreet(logging.Filter):
         if security:
             changed.levelno, changed.levelname = logging.WARNING, "WARNING"
         return changed
-
-
-def _without_query(record: logging.LogRecord, args: tuple[object, ...]) -> logging.LogRecord:
-    changed = copy.copy(record)
-    changed.args = tuple(str(arg).partition("?")[0] if place == 2 else arg for place, arg in enumerate(args))
-    return changed
 
 
 def _spare(told: traceback.TracebackException, error: BaseException) -> None:

@@ -121,21 +121,6 @@ def test_a_record_in_json_has_its_trace_and_its_stack() -> None:
     assert all(line.isprintable() for line in rest)
 
 
-def test_the_access_log_keeps_no_query(written: Callable[..., str]) -> None:
-    line = written(
-        "uvicorn.access",
-        logging.INFO,
-        '%s - "%s %s HTTP/%s" %d',
-        "::1:1",
-        "GET",
-        "/a?access_token=s",
-        "1.1",
-        200,
-    )
-
-    assert line.endswith('uvicorn.access ::1:1 - "GET /a HTTP/1.1" 200')
-
-
 @pytest.mark.parametrize("fault", [DisallowedHost, TooManyFieldsSent])
 def test_a_refused_request_is_a_warning_of_one_line(
     written: Callable[..., str], fault: type[Exception]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -33,18 +32,20 @@ class Reader:
         """What the query finds, as the driver reads it.
 
         Raises:
-            Busy: The database is away.
+            Busy: The database is away, or took too long.
         """
         async with self._turn:
-            if self._connection is not None:
-                with suppress(psycopg.OperationalError):  # it was lost since: try another
-                    return await self._run(self._connection, sql, values)
-                await self.close()
             try:
+                if (kept := self._connection) is not None:
+                    try:
+                        return await self._run(kept, sql, values)
+                    except psycopg.OperationalError:
+                        if not kept.closed:
+                            raise  # it took too long, and would again
+                        self._connection = None  # it was lost since: try another
                 self._connection = await self._connect()
                 return await self._run(self._connection, sql, values)
             except psycopg.OperationalError as exc:
-                await self.close()
                 raise Busy(retry_after=3) from exc
 
     async def close(self) -> None:
@@ -69,17 +70,16 @@ class Together[Key: Hashable, Value]:
 
     def __init__(self, find: Callable[[list[Key]], Awaitable[dict[Key, Value]]]) -> None:
         self._find = find
-        self._asked: dict[Key, asyncio.Future[Value | None]] = {}
+        self._asked: dict[Key, list[asyncio.Future[Value | None]]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def find(self, key: Key) -> Value | None:
         """What belongs to the key, as of now."""
-        if key not in self._asked:
-            self._asked[key] = asyncio.get_running_loop().create_future()
-        answer = self._asked[key]
+        answer: asyncio.Future[Value | None] = asyncio.get_running_loop().create_future()
+        self._asked.setdefault(key, []).append(answer)
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._look_up())
-        return await asyncio.shield(answer)
+        return await answer
 
     async def close(self) -> None:
         """Look nothing up any more."""
@@ -90,11 +90,17 @@ class Together[Key: Hashable, Value]:
     async def _look_up(self) -> None:
         while self._asked:
             asked, self._asked = self._asked, {}
+            found: dict[Key, Value] = {}
+            failed: Exception | None = None
             try:
                 found = await self._find(list(asked))
             except Exception as exc:  # noqa: BLE001 - each of those who wait raises it
-                for answer in asked.values():
-                    answer.set_exception(exc)
-                continue
-            for key, answer in asked.items():
-                answer.set_result(found.get(key))
+                failed = exc
+            for key, answers in asked.items():
+                for answer in answers:
+                    if answer.done():
+                        continue  # who asked has left
+                    if failed:
+                        answer.set_exception(failed)
+                    else:
+                        answer.set_result(found.get(key))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -36,4 +35,7 @@ class AnyAccept(DefaultContentNegotiation):
 
 def written(body: object) -> bytes:
     """The same JSON, for what Django does not serve."""
-    return json.dumps(body, cls=JSONEncoder, separators=(",", ":")).encode("ascii")
+    return _ENCODER.encode(body).encode("ascii")
+
+
+_ENCODER = JSONEncoder(separators=(",", ":"))

@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from urllib.parse import urlsplit
 
 from confirmhub.confirmations import strict
@@ -30,6 +30,8 @@ ACTION_DOMAIN = b"confirmhub/action/v1"
 ARGUMENTS_DOMAIN = b"confirmhub/arguments/v1"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.:/-]{0,99}")
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+_PLAIN = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def parse_arguments(*, raw: bytes) -> dict[str, Json]:
@@ -62,10 +64,11 @@ def canonical(*, arguments: Mapping[str, Json]) -> str:
         _check(arguments, depth=1)
     except NotStrict as exc:
         raise InvalidAction(f"The arguments' JSON {exc}.") from exc
-    text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
+    text = _CANONICAL.encode(arguments)
+    # In ASCII no text is shorter than in UTF-8, which is what counts.
+    if len(text) > MAX_BYTES and len(_PLAIN.encode(arguments).encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise InvalidAction(f"The arguments take more than {MAX_BYTES} bytes; they could not be shown.")
-    return json.dumps(arguments, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text
 
 
 def digest_arguments(raw: bytes) -> str:
@@ -146,6 +149,7 @@ class Observation:
             raise InvalidAction("At most 32 facts about a target can be shown.")
 
 
+@lru_cache(maxsize=256)  # of few audiences thousands of actions are made
 def _is_resource(value: str) -> bool:
     try:
         parts = urlsplit(value)

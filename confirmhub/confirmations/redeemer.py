@@ -12,8 +12,8 @@ import logging
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import anyio.to_thread
 import psycopg
@@ -34,8 +34,8 @@ PATIENCE = "-c lock_timeout=3s -c statement_timeout=10s"  # as for Django's conn
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked(rows.Redemption):
+class _Asked(NamedTuple):
+    redemption: rows.Redemption
     answer: asyncio.Future[Receipt | None]  # None: not spent by the batch, ask the ledger why
 
 
@@ -110,9 +110,7 @@ def redeem_in_thread(
 async def _together(queue: asyncio.Queue[_Asked], asked: rows.Redemption) -> Receipt | None:
     """The receipt, or None where the batch did not spend it and the ledger has to say why."""
     answer: asyncio.Future[Receipt | None] = asyncio.get_running_loop().create_future()
-    queue.put_nowait(
-        _Asked(asked.confirmation_id, asked.requester, asked.action, asked.redemption_key, answer)
-    )
+    queue.put_nowait(_Asked(asked, answer))
     return await answer
 
 
@@ -153,10 +151,10 @@ async def _next_batch(queue: asyncio.Queue[_Asked]) -> list[_Asked]:
     for asked in waiting:
         if asked.answer.cancelled():
             continue
-        if asked.confirmation_id in batch:
+        if asked.redemption.confirmation_id in batch:
             again.append(asked)
         else:
-            batch[asked.confirmation_id] = asked
+            batch[asked.redemption.confirmation_id] = asked
     for asked in again:
         queue.put_nowait(asked)
     return [batch[key] for key in sorted(batch)]
@@ -166,7 +164,7 @@ async def _redeem_all(database: psycopg.AsyncConnection[tuple[Any, ...]], batch:
     if not batch:
         return
     try:
-        cursor = await database.execute(rows.REDEEM, rows.redeem_columns(batch))
+        cursor = await database.execute(rows.REDEEM, rows.redeem_columns([each.redemption for each in batch]))
         spent = dict(await cursor.fetchall())
     except BaseException as exc:
         for asked in batch:
@@ -176,13 +174,14 @@ async def _redeem_all(database: psycopg.AsyncConnection[tuple[Any, ...]], batch:
             return
         raise
     for asked in batch:
-        redeemed_at = spent.get(asked.confirmation_id)
-        digest = asked.action.digest.hex()
-        _tell(
-            asked,
-            redeemed_at
-            and Receipt(asked.confirmation_id, digest, asked.redemption_key, redeemed_at, replayed=False),
-        )
+        _tell(asked, _receipt(asked.redemption, spent.get(asked.redemption.confirmation_id)))
+
+
+def _receipt(spent: rows.Redemption, redeemed_at: datetime | None) -> Receipt | None:
+    if redeemed_at is None:
+        return None
+    digest = spent.action.digest.hex()
+    return Receipt(spent.confirmation_id, digest, spent.redemption_key, redeemed_at, replayed=False)
 
 
 def _tell(asked: _Asked, receipt: Receipt | None) -> None:

@@ -15,6 +15,7 @@ MAX_EXPONENT = 300
 
 # A string, or one that never ends. Possessive: what it took it does not try again, so it stays linear.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\Z|\\\Z)', re.DOTALL)
+_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[{]}")
 
 
 class NotStrict(ValueError):
@@ -34,13 +35,7 @@ def parse(*, raw: bytes, max_depth: int) -> Any:
     if _depth(raw) > max_depth:
         raise NotStrict(f"is nested deeper than {max_depth} levels")
     try:
-        return json.loads(
-            raw.decode("utf-8"),
-            object_pairs_hook=_object,
-            parse_constant=_refuse_constant,
-            parse_int=integer,
-            parse_float=double,
-        )
+        return _DECODER.decode(raw.decode("utf-8"))
     except UnicodeDecodeError as exc:
         raise NotStrict("is not valid UTF-8") from exc
     except json.JSONDecodeError as exc:
@@ -50,11 +45,11 @@ def parse(*, raw: bytes, max_depth: int) -> Any:
 def _depth(raw: bytes) -> int:
     """How deep the brackets nest, outside of strings. On malformed text the parser has the last word."""
     depth = deepest = 0
-    for byte in _STRING.sub(b"", raw):
+    for byte in _STRING.sub(b"", raw).translate(None, _NO_BRACKETS):
         if byte in b"[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif byte in b"]}":
+        else:
             depth -= 1
     return deepest
 
@@ -89,6 +84,12 @@ def double(text: str) -> float:
     if _decimal_digits(repr(value)) != digits:
         raise NotStrict("holds a number that a double does not carry exactly; send it as a string")
     return value
+
+
+# Made once: `json.loads` would make another for each text.
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_constant=_refuse_constant, parse_int=integer, parse_float=double
+)
 
 
 def _exponent(text: str) -> int:

@@ -21,10 +21,10 @@ from confirmhub.aap import refusals
 from confirmhub.aap import routes as aap
 from confirmhub.api import errors
 from confirmhub.api.renderers import written
+from confirmhub.ops.wire import MAX_HEADER_BYTES
 from mcp_bridge import body
 
 MAX_HEADERS = 100  # browsers and hosts send some 20
-MAX_HEADER_BYTES = 64 * 1024  # names and values together
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"  # noqa: S105 - RFC 9110 section 5.6.2
 _PARAMETER = rf"[ \t]*;[ \t]*({_TOKEN})=({_TOKEN}|\"[^\"\\\x00-\x1f\x7f-\xff]*\")"
 _TYPE = re.compile(rf"({_TOKEN}/{_TOKEN})((?:{_PARAMETER})*)[ \t]*;?")

@@ -1,7 +1,8 @@
-"""What is known of each request from outside of it: an id in the logs, figures for Prometheus, a trace."""
+"""What is known of each request from outside of it: an id, a line in the log, figures, a trace."""
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 import uuid
@@ -22,19 +23,21 @@ from confirmhub import logs
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 # Where a request goes, in a few words: a label with an id in it would be a new series for each.
-_PLACES = (
-    ("/mcp", "bridge"),
-    ("/api/", "api"),
-    ("/aap/", "api"),
-    ("/oauth/", "oauth"),
-    ("/.well-known/", "oauth"),
-    ("/admin/", "review"),
-    ("/live", "live"),
-    ("/static/", "static"),
-    ("/healthz", "health"),
-    ("/livez", "health"),
-    ("/metrics", "health"),
-)
+_PLACES = {
+    "/mcp": "bridge",
+    "/live": "live",
+    "/healthz": "health",
+    "/livez": "health",
+    "/metrics": "health",
+}
+_PLACES_BELOW = {
+    "/api/": "api",
+    "/aap/": "api",
+    "/oauth/": "oauth",
+    "/.well-known/": "oauth",
+    "/admin/": "review",
+    "/static/": "static",
+}
 REQUESTS = Counter("confirmhub_requests", "Requests that were answered", ["place", "method", "status"])
 SECONDS = Histogram(
     "confirmhub_request_seconds",
@@ -42,9 +45,11 @@ SECONDS = Histogram(
     ["place"],
     buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
 )
+_LINE = '%s "%s %s" %d in %d ms'
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 _tracer = trace.get_tracer("confirmhub")
+access = logging.getLogger("confirmhub.access")
 
 
 def start_tracing() -> TracerProvider | None:
@@ -59,7 +64,7 @@ def start_tracing() -> TracerProvider | None:
 
 
 class Watched:
-    """The outermost layer. What it writes down holds no path, query, token or body."""
+    """The outermost layer. Nothing that it writes down has a query, token or body in it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -89,9 +94,19 @@ class Watched:
                 finally:
                     span.set_attribute("http.response.status_code", status)
         finally:
+            seconds = time.monotonic() - began
+            _tell(scope, status=status, seconds=seconds)
             logs.request_id.reset(token)
             _requests(place, method, status).inc()
-            _seconds(place).observe(time.monotonic() - began)
+            _seconds(place).observe(seconds)
+
+
+def _tell(scope: Scope, *, status: int, seconds: float) -> None:
+    """Log it. By a record made here: `Logger.info` would look for where in our code this is, each time."""
+    if access.isEnabledFor(logging.INFO):
+        host, _ = scope["client"] or ("-", 0)
+        said = (host, scope["method"], scope["path"], status, seconds * 1_000)
+        access.handle(logging.LogRecord(access.name, logging.INFO, __file__, 0, _LINE, said, None))
 
 
 # Looking a child up takes longer than counting does; there are few.
@@ -107,7 +122,9 @@ def _seconds(place: str) -> Histogram:
 
 def place_of(path: str) -> str:
     """Where a request goes, as one of a few words."""
-    return next((place for start, place in _PLACES if path == start or path.startswith(start)), "pages")
+    if path in _PLACES:
+        return _PLACES[path]
+    return next((place for start, place in _PLACES_BELOW.items() if path.startswith(start)), "pages")
 
 
 def _id(scope: Scope) -> str:

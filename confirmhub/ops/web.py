@@ -18,16 +18,12 @@ import uvicorn
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from confirmhub.ops import misconfigured
+from confirmhub.ops import misconfigured, wire
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 
 # What is still open after this many seconds is cut off; hosts that wait for an answer ask again.
 GRACE = 2
-
-
-# What a request's headers may take before they are whole. httptools, the faster parser, has no limit at all.
-MAX_HEADER_BYTES = 64 * 1024
 
 # Most systems start a process with 1,024, for programs older than epoll, and allow far more.
 MAX_DESCRIPTORS = 65_536
@@ -37,8 +33,8 @@ def config(app: Callable[..., Any]) -> uvicorn.Config:
     """How the product is served."""
     return uvicorn.Config(
         app,
-        http="h11",
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+        http=wire.Protocol,
+        access_log=False,  # `watch` says more, for less
         log_config=settings.LOGGING,
         lifespan="on",
         ws="none",

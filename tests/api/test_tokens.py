@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import timedelta
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from confirmhub.api import lookups
 from confirmhub.api.lookups import APPLICATION
 from confirmhub.oauth.models import AccessToken, Client
-from tests.api.serving import Caller, make_service
+from tests.api.serving import Caller, make_service, refusal
 from tests.bridge.hosts import make_token
 
 CHANGES: dict[str, Callable[[], object]] = {
@@ -46,7 +48,7 @@ def test_both_ways_to_look_a_token_up_agree(url: str, program: Caller, change: s
         assert quick.status_code == slow.status_code, change
 
 
-@pytest.mark.parametrize("token", ["x" * 201, "é".encode(), b"\xff", "a b", "\x7f"])
+@pytest.mark.parametrize("token", ["x" * 201, "é".encode(), b"\xff", "a b", "~"])
 def test_what_can_be_no_token_is_none(program: Caller, token: str | bytes) -> None:
     id_ = program.ask().json()["id"]
     given = b"Bearer " + (token if isinstance(token, bytes) else token.encode())
@@ -67,6 +69,23 @@ def test_a_connection_that_was_lost_is_made_anew(program: Caller) -> None:
         assert cursor.fetchone() == (1,)
 
     assert program.get(path).status_code == 200
+
+
+def test_a_look_up_that_takes_too_long_is_not_made_again(
+    program: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = f"confirmations/{program.ask().json()['id']}/wait?timeout=0"
+    assert program.get(path).status_code == 200
+    ran = []
+
+    async def too_long(*_: object) -> None:
+        ran.append(1)
+        raise psycopg.errors.QueryCanceled("canceling statement due to statement timeout")
+
+    monkeypatch.setattr(lookups.Reader, "_run", too_long)
+
+    assert refusal(program.get(path)) == (503, "busy")
+    assert ran == [1]
 
 
 def test_the_use_of_a_token_is_written_down(url: str, program: Caller, alice: User) -> None:

@@ -90,13 +90,42 @@ def test_figures_that_take_too_long_are_an_answer_in_words(
 
 def test_no_label_holds_what_a_stranger_chose(url: str, settings: Settings) -> None:
     settings.METRICS_TOKEN = TOKEN
-    httpx2.request("BREW", f"{url}/confirm/s3cret?token=s3cret")
+    httpx2.request("PROPFIND", f"{url}/confirm/s3cret?token=s3cret")
+    assert httpx2.request("BREW", f"{url}/confirm/s3cret").status_code == 400
 
     text = "\n".join(figures(url))
 
     assert "s3cret" not in text
+    assert "PROPFIND" not in text
     assert "BREW" not in text
     assert 'method="other",place="pages"' in text
+
+
+def test_each_request_is_a_line_in_the_log_without_its_query(url: str, log: Log) -> None:
+    httpx2.get(f"{url}/nothing-here?access_token=s3cret")
+
+    *_, line = log.of_next_request()
+
+    assert line["logger"] == "confirmhub.access"
+    assert re.fullmatch(r'127\.0\.0\.1 "GET /nothing-here" 404 in \d+ ms', line["message"])
+    assert "s3cret" not in "".join(log.lines)
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/livez", "health"),
+        ("/live", "live"),
+        ("/lively", "pages"),
+        ("/mcp", "bridge"),
+        ("/api/v1/confirmations", "api"),
+        ("/aap/v1/requests", "api"),
+        ("/apis", "pages"),
+        ("/", "pages"),
+    ],
+)
+def test_a_place_is_told_by_the_whole_of_its_name(path: str, place: str) -> None:
+    assert watch.place_of(path) == place
 
 
 @pytest.mark.parametrize("given", [None, "from-the-proxy.1"])
