@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+import standardwebhooks
 from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from redis import Redis
@@ -21,11 +22,11 @@ from confirmhub.ops import checked
 from confirmhub.ops.errors import CannotStart
 from tests.invariants import proves
 from tests.notifications import brokers
-from tests.notifications.receiver import Receiver
+from tests.notifications.receiver import Posted, Receiver
 from tests.notifications.smtp import Sink
 from tests.notifications.support import Start, chooses, delete, eventually
 
-type Ways = tuple[Sink, Receiver]
+type Ways = tuple[Sink, Receiver, Destination]
 
 NUMBER = 40  # notices; some are with the broker, some with a thread, and some are sent when it happens
 
@@ -34,8 +35,13 @@ NUMBER = 40  # notices; some are with the broker, some with a thread, and some a
 def both_ways(alice: User, sink: Sink, plain_receiver: Receiver) -> Ways:
     """Where Alice is told: by mail, and by a webhook."""
     chooses(alice, "email")
-    chooses(alice, "webhook", plain_receiver.url())
-    return sink, plain_receiver
+    return sink, plain_receiver, chooses(alice, "webhook", plain_receiver.url())
+
+
+def verified(posted: Posted, destination: Destination) -> str:
+    """The id of a webhook, once the receiver's library has verified its signature and its time."""
+    standardwebhooks.Webhook(destination.secrets).verify(posted.body, posted.headers)
+    return posted.headers["webhook-id"]
 
 
 @proves("notices:at-least-once")
@@ -47,13 +53,13 @@ def test_a_worker_that_is_killed_in_the_middle_costs_no_notice(
     tmp_path: Path,
     broker: Callable[[Path], AbstractContextManager[str]],
 ) -> None:
-    sink, receiver = both_ways
+    sink, receiver, destination = both_ways
     with broker(tmp_path) as url:
         worker = start("worker", CELERY_BROKER_URL=url)
         for number in range(NUMBER):
             ledger.request(requester=agent, action=delete(f"/srv/{number}"))
         mails = {sink.next(within=60)["Message-ID"] for _ in range(NUMBER // 4)}
-        hooks = {receiver.next(within=60).headers["webhook-id"]}
+        hooks = {verified(receiver.next(within=60), destination)}
         kill(worker)
         if url.startswith("redis:"):
             Redis.from_url(url).flushall()
@@ -67,7 +73,7 @@ def test_a_worker_that_is_killed_in_the_middle_costs_no_notice(
     while not sink.received.empty():
         mails.add(sink.next()["Message-ID"])
     while not receiver.received.empty():
-        hooks.add(receiver.next().headers["webhook-id"])
+        hooks.add(verified(receiver.next(), destination))
     assert len(mails) == len(hooks) == NUMBER
     assert Notice.objects.count() == 2 * NUMBER
     assert not Destination.objects.exclude(failure="").exists()

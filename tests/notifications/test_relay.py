@@ -64,6 +64,26 @@ def test_a_committed_notice_is_sent_on_once(agent: Principal, sent: Sent) -> Non
         sent.get(timeout=1.5)  # longer than the poll
 
 
+def test_a_notification_that_gets_lost_costs_a_notice_no_more_than_the_next_look(
+    agent: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "CHANNEL", "where_nobody_says_a_word")
+    idle = threading.Event()
+    sent: Sent = queue.Queue()
+
+    class Relay(relays.Relay):
+        def forward(self) -> int:
+            if not (taken := super().forward()):
+                idle.set()
+            return taken
+
+    with running(Relay(send=lambda *call: sent.put(call), pulse=lambda: None)):
+        assert idle.wait(SOON)
+        ask(agent, 1)
+
+        assert sent.get(timeout=SOON)[0] == DELIVER
+
+
 def test_the_relay_outlives_its_connections(agent: Principal, sent: Sent) -> None:
     """As after a restart of Postgres: every other connection to this database is cut."""
     ask(agent, 1)
