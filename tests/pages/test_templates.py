@@ -62,38 +62,6 @@ def test_every_refusal_of_the_ledger_has_its_page() -> None:
     assert set(REFUSALS) == classes(ConfirmationError)
 
 
-@pytest.mark.parametrize(
-    ("path", "status"),
-    [
-        ("/", 200),
-        ("/history", 200),
-        ("/password", 200),
-        ("/sign-in", 200),
-        ("/account/hosts", 200),
-        ("/nowhere", 404),
-        ("/history?q=" + "x" * 101, 400),
-        ("/try", 405),
-        ("/admin/login/", 403),
-        ("/confirm/damaged", 400),
-        ("/favicon.ico", 302),
-    ],
-)
-def test_every_answer_carries_the_headers(browser: Client, path: str, status: int) -> None:
-    response = browser.get(path)
-
-    assert response.status_code == status
-    policy = response.headers["Content-Security-Policy"]
-    for rule in ("default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'", "script-src 'self'"):
-        assert rule in policy
-    assert "unsafe" not in policy
-    assert response.headers["Cache-Control"] == "no-store"
-    assert response.headers["X-Robots-Tag"] == "noindex, nofollow"
-    assert response.headers["X-Frame-Options"] == "DENY"
-    assert response.headers["X-Content-Type-Options"] == "nosniff"
-    assert response.headers["Cross-Origin-Opener-Policy"] == "same-origin"
-    assert response.headers["Referrer-Policy"] in ("no-referrer", "same-origin")
-
-
 def test_a_failure_of_ours_is_answered_in_words_and_without_details(
     browser: Client, pending: Confirmation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
