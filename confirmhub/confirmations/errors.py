@@ -28,7 +28,7 @@ class InvalidAction(ConfirmationError, ValueError):
 
 NOBODY = (
     "Nobody could decide on this: it is asked for no active person, and no rule names a group that could."
-    " Name somebody, or have an operator make such a rule."
+    " Name somebody, or have an administrator make such a rule."
 )
 
 
