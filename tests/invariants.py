@@ -23,7 +23,7 @@ INVARIANTS = {
     "decide:seen": "A decision counts for what was on the screen alone. (consent, J3a)",
     "log:append-only": "An event is never changed or removed. (ours)",
     "log:tamper-evident": "One changed byte in the log is found. (ours; NIST SP 800-53 AU-10)",
-    "log:stops": "Each use of the kill switch is logged; a stop removed or changed is found. (ours; NIST SP 800-53 AU-10)",
+    "log:stops": "Each use of the kill switch is logged, and a stop that was changed is found. (ours; AU-10)",
     "log:chained": "Each event holds the hash of the one before. (ours)",
     "rows:asked-is-fixed": "What was asked never changes, whoever writes. (ours)",
     "rows:edges": "No row moves but along the edges, whoever writes. (ours)",
