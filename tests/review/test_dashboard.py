@@ -132,6 +132,47 @@ def test_the_figures_are_those_of_the_record(onlooker: Client, all_kinds: None) 
     assert sum(int(no) for _, _, no in times) == 1
 
 
+@pytest.mark.django_db(transaction=True)
+def test_beside_each_figure_stands_what_it_is_of(onlooker: Client, all_kinds: None) -> None:
+    html = onlooker.get(PATH, {"range": "hour"}).content.decode()
+
+    said = notes(html)
+    assert re.fullmatch(r"the first for \d+ s", said.pop("Waiting now"))
+    assert re.fullmatch(r"\d\.\d an hour; 86 % approved", said.pop("Decided"))
+    assert said == {
+        "Median time to decide": "from the question to each decision",
+        "Approved in under 5 s": "of approvals: 6",
+        "Expired, nobody decided": "of 1 no notice had reached anybody",
+        "Refused redemptions": "replays, and what was not allowed; of one question at most ten",
+        "Outcome unknown now": "redeemed, and nobody has said what came of it",
+        "Notices given up": "tried until there was no point",
+    }
+    opened, allowed = re.findall(r'<p class="hint">([^<]*)</p>', html)
+    assert opened.startswith(
+        "When somebody opened the page is not recorded: a decision under 5 s was hardly read"
+    )
+    assert allowed.strip() == "What is always approved may not need a question; a rule can allow it."
+
+
+def test_a_table_that_is_cut_says_of_how_much(
+    onlooker: Client, decided: None, agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(2):
+        decide(make_pending(agent, action=Action(AUDIENCE, f"other.{number}", {})), alice)
+    monkeypatch.setattr(dashboard, "SHOWN", 1)
+
+    html = onlooker.get(PATH).content.decode()
+
+    assert len(lines(html, "actions")) == 1
+    assert "a rule can allow it. And 2 more." in html
+
+
+def notes(html: str) -> dict[str, str]:
+    """What each tile says of its figure, by its label."""
+    found = re.findall(r"<dt>(?:<a [^>]*>)?([^<]+)(?:</a>)?</dt><dd><b>[^<]*</b> <span>([^<]*)</span>", html)
+    return dict(found)
+
+
 def an_hour() -> figures.Span:
     return figures.span(within=dt.timedelta(hours=1), step=dt.timedelta(minutes=5))
 
@@ -175,7 +216,11 @@ def test_estimates_are_said_to_be_estimates(
     html = onlooker.get(PATH).content.decode()
 
     assert "estimates" not in exact
-    assert "one in 2 was looked at" in html
+    assert (
+        "Of the decisions, one in 2 was looked at, evenly over the whole time. Their figures are estimates: "
+        "all together are good to a few in 100, one person, action or bar can be off by a fifth, and who "
+        "decided seldom may be missing."
+    ) in html
     assert tiles(html)["Decided"].startswith("about ")
 
 
