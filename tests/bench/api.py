@@ -23,7 +23,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tests.bench import bridge, common, ledger
-from tests.bench.common import percentile, say
+from tests.bench.common import Bar, percentile, say
 
 if TYPE_CHECKING:
     from confirmhub.confirmations.actions import Action
@@ -219,7 +219,18 @@ def main() -> None:
             with bridge.served(listener) as server:
                 api = Api(bench, port=listener.getsockname()[1], pid=server.pid)
                 found = measure(bench, api, runs=runs)
-    common.figures(**found, bar=BAR)
+    common.conclude(
+        *(
+            Bar(
+                f"redemptions over HTTP, of pgbench, {connections} connections",
+                each["ratio"],
+                BAR,
+                at_least=True,
+            )
+            for connections, each in found["redeem"].items()
+        ),
+        **found,
+    )
 
 
 if __name__ == "__main__":

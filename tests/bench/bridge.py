@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.bench import common
-from tests.bench.common import percentile, say
+from tests.bench.common import Bar, percentile, say
 
 if TYPE_CHECKING:
     from confirmhub.confirmations.principals import Principal
@@ -339,7 +339,11 @@ def main() -> None:
         os.environ["GUARDED_TOOLS"] = "tests.bench.guarded"
         with common.database():
             found = measure(listener, quick=options.quick)
-    common.figures(**found, bar=BAR, bar_ms=BAR_MS)
+    common.conclude(
+        Bar("guarded calls, of bare ones", found["calls"]["ratio"], BAR, at_least=True),
+        Bar("decision to result, p99", found["waiting"]["decide_to_result_p99_ms"], BAR_MS, "ms"),
+        **found,
+    )
 
 
 def measure(listener: socket.socket, *, quick: bool) -> dict[str, Any]:

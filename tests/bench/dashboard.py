@@ -19,7 +19,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 from tests.bench import common, pages
-from tests.bench.common import percentile, say
+from tests.bench.common import Bar, percentile, say, tell
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -107,7 +107,7 @@ def measure(listener: socket.socket, person: User, number: int) -> dict[str, dic
                 "p50_ms": round(percentile(taken, 50), 1),
                 "p95_ms": round(percentile(taken, 95), 1),
             }
-            say(f"{name}: {found[name]}")
+            tell(name, found[name])
     return found
 
 
@@ -126,8 +126,8 @@ def main() -> None:
             say(f"seeding {rows:,} rows")
             seed(rows)
             found = measure(listener, person, number)
-    slow = [name for name, page in found.items() if page["p95_ms"] > BAR_MS]
-    common.figures(rows=rows, ranges=found, too_slow=slow)
+    bars = (Bar(f"{name}, p95", page["p95_ms"], BAR_MS, "ms") for name, page in found.items())
+    common.conclude(*bars, rows=rows, ranges=found)
 
 
 if __name__ == "__main__":

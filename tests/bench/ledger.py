@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.bench import common
-from tests.bench.common import percentile, say
+from tests.bench.common import Bar, percentile, say, tell
 
 if TYPE_CHECKING:
     from confirmhub.confirmations.actions import Action
@@ -370,11 +370,20 @@ def main() -> None:
         found: dict[str, Any] = {"redemptions_per_second": {}}
         for callers in CALLERS:
             found["redemptions_per_second"][callers] = rounds(bench, callers, runs=runs)
-            say(f"{callers} callers: {found['redemptions_per_second'][callers]}")
+            tell(f"{callers} callers", found["redemptions_per_second"][callers])
         found["waiting"] = bench.waiters(2_000 if options.quick else 10_000, 100 if options.quick else 500)
-        say(f"waiting: {found['waiting']}")
+        tell("waiting", found["waiting"])
         found["flat"] = flat(bench, many)
-        common.figures(**found)
+        tell("flat", found["flat"])
+    many_callers, waiting = found["redemptions_per_second"], found["waiting"]
+    common.conclude(
+        Bar("ledger.redeem, of pgbench, 8 callers", many_callers[8]["ledger_ratio"], 0.35, at_least=True),
+        Bar("redeemer, of pgbench, 64 callers", many_callers[64]["redeemer_ratio"], 0.9, at_least=True),
+        Bar("a redemption among many rows, of one among 1,000", found["flat"]["ratio"], 1.2),
+        Bar("memory of a waiter", waiting["bytes_each"], 20_000, "bytes"),
+        Bar("decision to wake-up, p99", waiting["wake_p99_ms"], 250, "ms"),
+        **found,
+    )
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tests.bench import common
-from tests.bench.common import percentile, say
+from tests.bench.common import Bar, percentile, say, tell
 
 RATE = 100  # notices a second
 APPROVERS = 5  # whom one question is asked
@@ -45,27 +45,28 @@ def main() -> None:
         began = time.monotonic()
         with ThreadPoolExecutor(1) as beside:
             # Read while they come, or the mail server would wait for us.
-            arriving = beside.submit(drain, arrivals, number=RATE * seconds)
+            reading = beside.submit(drain, arrivals, number=RATE * seconds)
             committed = ask(agents, rate=RATE // APPROVERS, seconds=seconds)
             rate = len(committed) * APPROVERS / (time.monotonic() - began)
-            arrived = arriving.result()
+            arrived = reading.result()
         marked = marked_after()[5 * APPROVERS :]
     delays = [at - committed[key] for key, _, at in arrived]
-    late = percentile(delays, 99)
-    say(f"{len(delays)} notices, {rate:.0f} a second: arrived after {percentile(delays, 50):.3f} s at the")
-    say(f"median, {percentile(delays, 95):.3f} at the 95th percentile, {late:.3f} at the 99th;")
-    say(f"marked as sent: {percentile(marked, 99):.3f} s at the 99th percentile")
-    common.figures(
+    arriving = spread(delays)
+    tell("arrived, s", arriving)
+    tell("marked, s", spread(marked))
+    common.conclude(
+        Bar("commit to mail, p99", arriving["p99"], BAR, "s"),
+        Bar("notices a second", round(rate), 0.95 * RATE, at_least=True),
         notices=len(delays),
         rate=round(rate),
-        p50=round(percentile(delays, 50), 3),
-        p95=round(percentile(delays, 95), 3),
-        p99=round(late, 3),
-        most=round(max(delays), 3),
-        marked_p99=round(percentile(marked, 99), 3),
-        bar=BAR,
-        held=late < BAR and rate > 0.95 * RATE,
+        **arriving,
+        marked_p99=spread(marked)["p99"],
     )
+
+
+def spread(seconds: list[float]) -> dict[str, float]:
+    shares = {f"p{share}": round(percentile(seconds, share), 3) for share in (50, 95, 99)}
+    return shares | {"most": round(max(seconds), 3)}
 
 
 def populate() -> list[Any]:

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tests.bench import common
-from tests.bench.common import percentile, say
+from tests.bench.common import Bar, percentile, say, tell
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -240,13 +240,13 @@ def main() -> None:
             subprocess.run(collect, cwd=common.ROOT, check=True)
             found = measure(listener, number, options.rows)
     large = options.rows > ROWS
-    slow = [
-        name
-        for name, page in found.items()
-        if page["p95_ms"] > (QUEUE_BAR_MS if large and name.startswith("queue") else BAR_MS)
-    ]
-    heavy = [name for name, page in found.items() if page.get("kb", 0) > BAR_KB]
-    common.figures(rows=options.rows, pages=found, too_slow=slow, heavier_than_40_kb=heavy)
+    bars = []
+    for name, page in found.items():
+        limit = QUEUE_BAR_MS if large and name.startswith("queue") else BAR_MS
+        bars.append(Bar(f"{name}, p95", page["p95_ms"], limit, "ms"))
+        if "kb" in page:
+            bars.append(Bar(f"{name}, weight", page["kb"], BAR_KB, "KB"))
+    common.conclude(*bars, rows=options.rows, pages=found)
 
 
 def measure(listener: socket.socket, number: int, rows: int) -> dict[str, dict[str, Any]]:
@@ -291,7 +291,7 @@ def measure(listener: socket.socket, number: int, rows: int) -> dict[str, dict[s
             }
             if name in ours:  # what Django's admin weighs is not ours
                 found[name]["kb"] = round(browser.weight(path), 1)
-            say(f"{name}: {found[name]}")
+            tell(name, found[name])
     return found
 
 
