@@ -15,6 +15,7 @@ known to the `unicodedata` of every Python that confirmhub runs on, and normaliz
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.metadata
 import itertools
 import sys
@@ -263,6 +264,62 @@ def lookalikes() -> str:
     )
 
 
+# Of look-alikes, what is in everyday use is in a character set of before Unicode. The order is of use.
+CHARACTER_SETS = (
+    *("cp1252", "cp1250", "cp1254", "cp1257", "cp1258", "cp1251", "cp1253", "cp1256", "cp1255"),
+    *("tis_620", "gb2312", "shift_jis", "big5", "euc_kr"),
+)
+# What these tell wrongly: dash, one, bullet, D with stroke, yeh, the commoner ones of letters of Thai.
+FIRST = "\u2014\u4e00\u2022\u0110\u064a\u0e17\u0e21\u0e14"
+
+
+def usualness(char: str) -> tuple[int, int, int]:
+    """In the order of use, for a sort; from 99 on, not in everyday use."""
+    if char.isascii():
+        return 0, 0, ord(char)
+    if char in FIRST:
+        return 1, 0, FIRST.index(char)
+    for number, name in enumerate(CHARACTER_SETS):
+        with contextlib.suppress(UnicodeEncodeError):
+            char.encode(name)
+            return 2 + number, GENERAL_CATEGORY[ord(char)][0] in "PS", ord(char)
+    return 99, 0, ord(char)
+
+
+def twin(char: str) -> str:
+    return f"{ord(char):04X}" + "*" * (usualness(char) >= (99,))
+
+
+def twins() -> str:
+    """What looks like what: the classes of equal skeletons (UTS #39, section 4).
+
+    Of characters that are in NFC, are shown as they are and have no plainer form (NFKC), for the
+    others are told by that. A syllable of Hangul is left out, since its letters stand in a block,
+    and the skeleton sets them in a row.
+    """
+    skeleton, hidden = skeleton_of(), escaped()
+    classes: dict[str, list[str]] = defaultdict(list)
+    for char in map(chr, ALL):
+        unusable = ord(char) in hidden or GENERAL_CATEGORY[ord(char)] == "Me" or "\uac00" <= char <= "\ud7a3"
+        if not unusable and unicodedata.normalize("NFKC", char) == char:
+            classes[skeleton(char)].append(char)
+    return module(
+        "Characters that look like one another.",
+        mapping(
+            "TWINS",
+            (
+                (
+                    " ".join(f"{ord(char):04X}" for char in look),
+                    " ".join(map(twin, sorted(members, key=usualness))),
+                )
+                for look, members in sorted(classes.items())
+                if len(members) > 1 or len(look) > 1
+            ),
+            "A prototype of UTS #39, and what looks like it, the usual first; a star: not in everyday use.",
+        ),
+    )
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Write the tables of confirmhub/display/tables.")
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
@@ -272,7 +329,7 @@ def main() -> int:
     if importlib.metadata.version("glyphguard") != GLYPHGUARD_VERSION:
         sys.exit(f"glyphguard is not {GLYPHGUARD_VERSION}")
     stale = []
-    for write in (characters, emoji, scripts, lookalikes):
+    for write in (characters, emoji, scripts, lookalikes, twins):
         path, text = TABLES / f"{write.__name__}.py", write()
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from confirmhub.display.tables import characters, emoji, lookalikes, scripts
+from confirmhub.display.tables import characters, emoji, lookalikes, scripts, twins
 
 ZWNJ = "\u200c"
 ZWJ = "\u200d"
@@ -85,6 +85,16 @@ SEQUENCE_PREFIXES = frozenset(
 )
 
 LOOKALIKES = {char: look for look, written in lookalikes.LOOKALIKES.items() for char in _members(written)}
+TWINS = {
+    "".join(chr(int(code, 16)) for code in look.split()): tuple(
+        chr(int(code.rstrip("*"), 16)) for code in alike.split()
+    )
+    for look, alike in twins.TWINS.items()
+}
+RARE = frozenset(
+    chr(int(code[:-1], 16)) for alike in twins.TWINS.values() for code in alike.split() if code.endswith("*")
+)
+PROTOTYPES = {char: look for look, alike in TWINS.items() for char in alike}
 CONTROL_NAMES = {chr(int(code, 16)): name for code, name in characters.CONTROL_NAMES.items()}
 
 

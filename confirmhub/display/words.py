@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from confirmhub.display import twins
 from confirmhub.display.finds import Find, Level
 from confirmhub.display.names import named
 from confirmhub.display.properties import (
@@ -65,7 +66,9 @@ def find(value: str, shown: Sequence[Span]) -> Iterator[Find]:
     for piece in shown:
         for chunk in _CHUNK.finditer(value, piece.start, piece.stop):
             if not chunk.group().isascii():
-                yield from _find_in_chunk(value, range(*chunk.span()), at_home)
+                places = range(*chunk.span())
+                # What is told already is not told again in fewer words.
+                yield from list(_find_in_chunk(value, places, at_home)) or twins.find(value, places)
 
 
 def _scripts_seen(value: str, shown: Sequence[Span]) -> frozenset[str]:
