@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
+from typing import Any, Literal
 
-from playwright.sync_api import Page
+import pytest
+from playwright.sync_api import Locator, Page
+
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 
 # The browser has taken the pictures and can read them again. A pixel is another one where a channel is off by
 # more than a quarter: less is a letter that begins a fraction of a pixel further left.
@@ -50,3 +54,32 @@ def luminance(colour: str) -> float:
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+# How a button catches the eye, and its colours: of the letters, of the border, of what it stands on.
+PROMINENCE = """button => {
+    const style = getComputedStyle(button), {width, height, top} = button.getBoundingClientRect();
+    const same = ["fontSize", "fontWeight", "fontFamily", "borderWidth", "borderStyle", "borderRadius",
+        "opacity", "backgroundColor", "backgroundImage", "boxShadow", "textDecorationLine", "transform"];
+    let ground = button;
+    while (getComputedStyle(ground).backgroundColor.endsWith(", 0)")) ground = ground.parentElement;
+    return {
+        same: {width, height, top, ...Object.fromEntries(same.map((name) => [name, style[name]]))},
+        colours: [style.color, style.borderTopColor],
+        ground: getComputedStyle(ground).backgroundColor,
+    };
+}"""
+
+
+def stand_out_alike(one: Locator, other: Locator) -> None:
+    """Assert that of two buttons neither is more prominent, and that each can be read (WCAG 2.2, 1.4.3)."""
+    one.page.mouse.move(0, 0)
+    first, second = one.evaluate(PROMINENCE), other.evaluate(PROMINENCE)
+    assert first["same"] == second["same"]
+    assert first["same"]["height"] >= 44
+    assert min(contrasts(first) + contrasts(second)) >= 4.5
+    assert contrasts(first) == pytest.approx(contrasts(second), rel=0.02)
+
+
+def contrasts(found: dict[str, Any]) -> list[float]:
+    return [contrast(colour, found["ground"]) for colour in found["colours"]]

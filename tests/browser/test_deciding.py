@@ -16,6 +16,7 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 from tests.browser.cases import answers
 from tests.browser.conftest import OpenPage, Watch
+from tests.browser.looks import SCHEMES, stand_out_alike
 from tests.confirmations.clock import make_overdue
 from tests.factories import AUDIENCE, PASSWORD, decide, make_pending
 
@@ -221,7 +222,7 @@ def test_no_key_decides_by_itself(open_page: OpenPage, alice: User, pending: Con
     assert Decision.objects.count() == 0
 
 
-def test_the_two_answers_have_one_size_and_the_keyboard_meets_no_first(
+def test_the_two_answers_stand_out_alike_and_the_keyboard_meets_no_first(
     open_page: OpenPage, alice: User, pending: Confirmation
 ) -> None:
     page = when_awake(open_page(url(pending), as_=alice))
@@ -233,14 +234,10 @@ def test_the_two_answers_have_one_size_and_the_keyboard_meets_no_first(
     page.keyboard.press("Tab")
     expect(approve).to_be_focused()
 
-    left, right = deny.bounding_box(), approve.bounding_box()
-    assert left is not None
-    assert right is not None
-    assert (left["width"], left["height"], left["y"]) == (right["width"], right["height"], right["y"])
-    assert left["height"] >= 44
-    styles = "element => (({backgroundColor, borderWidth, fontSize}) => [backgroundColor, borderWidth, fontSize])(getComputedStyle(element))"  # noqa: E501 - one expression
-    page.mouse.move(0, 0)
-    assert deny.evaluate(styles) == approve.evaluate(styles)
+    page.get_by_label("Reason").focus()
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        stand_out_alike(deny, approve)
 
 
 def test_when_the_time_is_over_the_open_page_stops_offering(
