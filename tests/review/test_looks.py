@@ -134,6 +134,11 @@ def test_the_cards_of_a_confirmation_end_at_one_edge(
         )
         assert len(edges) == 8
         assert all(edge == edges[0] for edge in edges), f"{width} pixels: {edges}"
+        ends = page.locator("fieldset .readonly").evaluate_all(
+            "texts => texts.map(text => text.getBoundingClientRect().right)"
+        )
+        assert ends
+        assert all(end < edges[0][1] for end in ends), f"{width} pixels: {ends} of {edges[0]}"
 
 
 def test_the_list_is_whole_however_narrow_the_window_is(
