@@ -165,6 +165,7 @@ TOKEN_KEY = env.secret("TOKEN_KEY")
 # What receipts are signed with. The first signs; receipts of all of them can be verified.
 RECEIPT_KEYS = env.secrets("RECEIPT_KEYS")
 
+# All five from the first migration on, since a later swap cannot be migrated.
 OAUTH2_PROVIDER_APPLICATION_MODEL = "oauth.Client"
 OAUTH2_PROVIDER_GRANT_MODEL = "oauth.Code"
 OAUTH2_PROVIDER_ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105 - a model, not a token

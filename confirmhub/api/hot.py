@@ -23,7 +23,6 @@ from rest_framework.exceptions import (
     NotAuthenticated,
     PermissionDenied,
     UnsupportedMediaType,
-    ValidationError,
 )
 from rest_framework.response import Response as Answer
 from starlette.requests import Request
@@ -97,7 +96,7 @@ async def running() -> AsyncIterator[None]:
 
 async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
     """Answer when it was decided or settled in another way, or when the caller's patience is at its end."""
-    given = requests.Patience(data=_query(request))
+    given = requests.Patience(data=requests.query(request.query_params.multi_items()))
     given.is_valid(raise_exception=True)
     within = timedelta(seconds=given.validated_data["timeout"])
     confirmation_id = _id(request)
@@ -238,13 +237,6 @@ def _id(request: Request) -> uuid.UUID:
     if str(found) != given:  # one address for each, as Django has it
         raise NotFound
     return found
-
-
-def _query(request: Request) -> dict[str, str]:
-    pairs = request.query_params.multi_items()
-    if len(dict(pairs)) != len(pairs):
-        raise ValidationError({"query": ["Send each field once."]})
-    return dict(pairs)
 
 
 def _read(caller: Bearer, confirmation_id: uuid.UUID) -> tuple[Status, Any, str]:

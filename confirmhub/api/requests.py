@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rest_framework import serializers
@@ -146,3 +146,17 @@ class Patience(Taken):
     """How long to wait."""
 
     timeout = serializers.IntegerField(min_value=0, max_value=55, default=30, help_text="Seconds.")
+
+
+def query(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """The fields of a URL's query.
+
+    Raises:
+        ValidationError: One was sent twice.
+    """
+    found: dict[str, str] = {}
+    for name, value in fields:
+        if name in found:
+            raise serializers.ValidationError({name[:100]: ["Send this once."]})
+        found[name] = value
+    return found

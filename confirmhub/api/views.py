@@ -61,7 +61,8 @@ class Resource(APIView):
 
     @property
     def required_scope(self) -> str:
-        return self.scopes.get(str(self.request.method), "") if hasattr(self, "request") else ""
+        method = str(self.request.method) if hasattr(self, "request") else ""
+        return self.scopes.get("GET" if method == "HEAD" else method, "")
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         # Before who calls is asked: no token makes a method that is not there.
@@ -85,16 +86,13 @@ class Confirmations(Resource):
     """The caller's confirmations."""
 
     http_method_names = ("get", "head", "post")
-    scopes: ClassVar[dict[str, str]] = {
-        "GET": "confirm:read",
-        "HEAD": "confirm:read",
-        "POST": "confirm:request",
-    }
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "POST": "confirm:request"}
 
     @operation(name="list", query=requests.Page, gives=ListedSerializer)
     def get(self, request: Request) -> Response:
         """List the newest first. A service sees all that it asked, a person's program its own for them."""
-        given = requests.Page(data=_query(request))
+        fields = ((name, value) for name, values in request.query_params.lists() for value in values)
+        given = requests.Page(data=requests.query(fields))
         given.is_valid(raise_exception=True)
         asked = given.validated_data
         bearer = bearer_of(request)
@@ -163,7 +161,7 @@ class ConfirmationDetail(Resource):
     """One confirmation, for the principal that asked for it."""
 
     http_method_names = ("get", "head")
-    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "HEAD": "confirm:read"}
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read"}
 
     @operation(
         name="read",
@@ -239,7 +237,7 @@ class SignedReceipt(Resource):
     """The receipt of a spent confirmation, to keep and to verify offline."""
 
     http_method_names = ("get", "head")
-    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read", "HEAD": "confirm:read"}
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:read"}
 
     @operation(name="receipt", gives=SignedSerializer, refuses=of_one(errors.NotRedeemed()))
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response:
@@ -284,7 +282,7 @@ class Waiting(Resource):
     """What waits for the person whose token it is. Read only: people decide in their browser."""
 
     http_method_names = ("get", "head")
-    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:admin", "HEAD": "confirm:admin"}
+    scopes: ClassVar[dict[str, str]] = {"GET": "confirm:admin"}
 
     @operation(name="waiting", gives=ListedSerializer, refuses=(NotFound(),))
     def get(self, request: Request) -> Response:
@@ -302,15 +300,6 @@ def _mine(bearer: Bearer, confirmation_id: uuid.UUID) -> Confirmation:
 
 def _action(bearer: Bearer, given: dict[str, Any]) -> Action:
     return Action(audience=bearer.audience, name=given["action"], arguments=given["arguments"])
-
-
-def _query(request: Request) -> dict[str, str]:
-    query: dict[str, str] = {}
-    for name, values in request.query_params.lists():
-        if len(values) != 1:
-            raise ValidationError({name[:100]: ["Send this once."]})
-        query[name] = values[0]
-    return query
 
 
 def _idempotency_key(request: Request) -> str | None:

@@ -93,9 +93,7 @@ def request(
 
     # One request of a requester at a time, so that what is looked up here stays true until the insert.
     rows.take_turns(f"requester {requester.client_id} {requester.subject}")
-    theirs = Confirmation.objects.filter(
-        requester_client_id=requester.client_id, requester_subject=requester.subject
-    )
+    theirs = rows.asked_by(requester)
     same = theirs.filter(status__in=OPEN, digest=action.digest).annotate(overdue=rows.IS_OVERDUE)
     known: Confirmation | None = same.first()
     # Expiry is a fact before it is a status: an overdue row of the same action must not be found open.

@@ -145,7 +145,7 @@ def find_settled_for(
 
 def list_recent_of(*, requester: Principal, limit: int) -> list[Confirmation]:
     """What this requester asked lately, the newest at the top."""
-    return list(_timed(_of(requester)).order_by("-requested_at", "id")[:limit])
+    return list(_timed(rows.asked_by(requester)).order_by("-requested_at", "id")[:limit])
 
 
 def last_approved_like(*, confirmation: Confirmation, among: int) -> Confirmation | None:
@@ -294,15 +294,9 @@ def _standing_at(status: str) -> QuerySet[Confirmation]:
     return Confirmation.objects.filter(status=status).exclude(rows.OVERDUE)
 
 
-def _of(requester: Principal) -> QuerySet[Confirmation]:
-    return Confirmation.objects.filter(
-        requester_client_id=requester.client_id, requester_subject=requester.subject
-    )
-
-
 def _approved_before(confirmation: Confirmation, among: int, **alike: object) -> QuerySet[Confirmation]:
     requester = Principal(confirmation.requester_client_id, confirmation.requester_subject)
-    newest = _of(requester).order_by("-requested_at", "id").values("id")[:among]
+    newest = rows.asked_by(requester).order_by("-requested_at", "id").values("id")[:among]
     approved = Confirmation.objects.filter(id__in=newest, redeem_by__isnull=False, **alike)
     return approved.exclude(id=confirmation.id).order_by("-requested_at", "id")
 

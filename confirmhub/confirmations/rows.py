@@ -225,12 +225,14 @@ def name(actor: User | Principal) -> str:
     return f"user {actor.pk}"
 
 
-def of(confirmation_id: uuid.UUID, requester: Principal) -> QuerySet[Confirmation]:
+def asked_by(requester: Principal) -> QuerySet[Confirmation]:
     return Confirmation.objects.filter(
-        id=confirmation_id,
-        requester_client_id=requester.client_id,
-        requester_subject=requester.subject,
+        requester_client_id=requester.client_id, requester_subject=requester.subject
     )
+
+
+def of(confirmation_id: uuid.UUID, requester: Principal) -> QuerySet[Confirmation]:
+    return asked_by(requester).filter(id=confirmation_id)
 
 
 def expire(ids: list[uuid.UUID]) -> int:

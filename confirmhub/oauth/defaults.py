@@ -8,16 +8,6 @@ from __future__ import annotations
 
 from confirmhub.oauth.scopes import LEAST, SCOPES
 
-# settings.py must name these five itself (the toolkit reads them at import time):
-# OAUTH2_PROVIDER_APPLICATION_MODEL, _GRANT_MODEL, _ACCESS_TOKEN_MODEL, _REFRESH_TOKEN_MODEL,
-# _ID_TOKEN_MODEL. All five are swapped, in one app, from the first migration, since a later
-# swap cannot be migrated.
-APPLICATION_MODEL = "oauth.Client"
-GRANT_MODEL = "oauth.Code"
-ACCESS_TOKEN_MODEL = "oauth.AccessToken"  # noqa: S105 - the name of a model
-REFRESH_TOKEN_MODEL = "oauth.RefreshToken"  # noqa: S105 - the name of a model
-ID_TOKEN_MODEL = "oauth.IDToken"  # noqa: S105 - the name of a model
-
 ACCESS_TOKEN_SECONDS = 3600
 REFRESH_TOKEN_SECONDS = 30 * 86400  # since the last refresh
 CODE_SECONDS = 60

@@ -105,7 +105,7 @@ def test_what_a_redemption_takes_is_what_the_code_takes(told: dict[str, Any]) ->
             jsonschema.validate(body, schema)
 
 
-def test_anybody_reads_it(client: Client) -> None:
+def test_anybody_reads_it(client: Client, db: None) -> None:
     answer = client.get("/api/v1/openapi.json")
 
     assert answer.status_code == HTTPStatus.OK
