@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from confirmhub.display import lines, short, show, text, unshow
 from tests.display.hostile import OPEN, TOKEN, hidden_in, values, words_and_twins
+from tests.invariants import proves
 
 ASCII_WORDS = st.text("".join(map(chr, range(0x21, 0x7F))).replace("<", ""), min_size=1)
 
@@ -20,11 +21,13 @@ def test_the_value_can_be_read_back(value: str) -> None:
     assert unshow(text(value)) == value
 
 
+@proves("display:distinct")
 @given(one=values, other=values)
 def test_two_values_never_look_alike(one: str, other: str) -> None:
     assert (text(one) == text(other)) == (one == other)
 
 
+@proves("display:nothing-hidden")
 @given(value=values)
 def test_nothing_hidden_is_shown_raw(value: str) -> None:
     projection = text(value)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from confirmhub.display import show, text
 from confirmhub.display.properties import CONFUSABLES_VERSION, OVERLAYS, PROTOTYPES, TWINS, scripts_of
 from tests.display.hostile import OPEN
+from tests.invariants import proves
 
 SYLLABLES = regex.compile(r"([\uac00-\ud7a3]+)")
 LETTERS = sorted(char for char in PROTOTYPES if scripts_of(char) or char.isascii())
@@ -70,6 +71,7 @@ one_script = st.sampled_from(sorted(BY_SCRIPT)).flatmap(
 )
 
 
+@proves("display:twins-told")
 @given(pair=twins)
 def test_of_two_values_that_look_alike_one_is_told_of(pair: tuple[str, str]) -> None:
     for one, other in itertools.product(*({value, unicodedata.normalize("NFC", value)} for value in pair)):
@@ -112,6 +114,7 @@ def test_what_looks_alike_is_what_another_source_says() -> None:
     assert CONFUSABLES_VERSION == "18.0.0"
 
 
+@proves("display:calm")
 @pytest.mark.parametrize(
     "value",
     [
