@@ -63,19 +63,19 @@ def waiting(
 ) -> CallToolResult:
     """The answer while it is undecided.
 
-    `again` says what to call then, `approved` how many have so far, `changed` which facts are others than
-    when it was allowed before; their labels are ours.
+    `again` says what to call then, `approved` how many have so far, `changed` the labels of the facts that are
+    others than when it was allowed before.
     """
     facts = "".join(
-        f"\n  {label}: {display.short(value, FACT)}"
-        for label, value in confirmation.fact_items  # the labels are ours
+        f"\n  {display.text(label)}: {display.short(value, FACT)}" for label, value in confirmation.fact_items
     )
+    others = ", ".join(map(display.text, changed))
     message = (
         f"Nothing has been done yet. {who_decides(confirmation, where='here', approved=approved)}:\n"
         f"  {page(confirmation.id)}\n"
         f"It shows the check value {check(confirmation)}. Asked was: "
-        f"{confirmation.question}{facts}\n"
-        f"{f'Changed since it was allowed before: {", ".join(changed)}.\n' if changed else ''}"
+        f"{display.text(confirmation.question)}{facts}\n"
+        f"{f'Changed since it was allowed before: {others}.\n' if changed else ''}"
         f"The confirmation_id is {confirmation.id}. It can be decided until "
         f"{confirmation.decide_by:%Y-%m-%dT%H:%M:%SZ}."
         f"{SLOW if confirmation.mode == Mode.APPROVE else ''}\nWhen they have decided, {again}"

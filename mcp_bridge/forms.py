@@ -67,7 +67,7 @@ def question(confirmation: Confirmation, *, changes: Iterable[Change] = ()) -> s
     values += [text for item in confirmation.argument_items for text in _texts(item)]
     if any(flag.level == "warn" for value in values for flag in display.show(value).flags):
         return None
-    lines = [confirmation.question, f"Action: {confirmation.action}"]
+    lines = [display.text(confirmation.question), f"Action: {display.text(confirmation.action)}"]
     lines += _section("Arguments", ((key, _written(item)) for key, item in confirmation.argument_items))
     lines += _section(
         "Changed since it was allowed before",

@@ -21,6 +21,7 @@ from mcp_types import (
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
+from confirmhub import display
 from confirmhub.confirmations import waiting
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Mode, Status
@@ -83,8 +84,8 @@ def ask(confirmation: Confirmation) -> InputRequiredResult:
     """Have the host offer the page to the person. The link opens nothing: the page asks for a sign-in."""
     by_a_group = confirmation.mode == Mode.APPROVE
     message = (
-        f"{confirmation.question} {'People of a group decide' if by_a_group else 'Read and decide'} on the "
-        f"page, which shows exactly what will be done and the check value {answers.check(confirmation)}."
+        f"{display.text(confirmation.question)} {'People of a group decide' if by_a_group else 'Read and decide'} "
+        f"on the page, which shows exactly what will be done and the check value {answers.check(confirmation)}."
     )
     question = ElicitRequestURLParams(message=message, url=answers.page(confirmation.id))
     return InputRequiredResult(
