@@ -63,8 +63,8 @@ def waiting(
 ) -> CallToolResult:
     """The answer while it is undecided.
 
-    `again` says what to call then, `approved` how many have so far, `changed` the labels of the facts that are
-    others than when it was allowed before.
+    `again` says what to call then, `approved` how many have so far, `changed` the labels of the facts that
+    are others than when it was allowed before.
     """
     facts = "".join(
         f"\n  {display.text(label)}: {display.short(value, FACT)}" for label, value in confirmation.fact_items

@@ -82,10 +82,10 @@ def _declared(ctx: Context[Any, Any]) -> ElicitationCapability | None:
 
 def ask(confirmation: Confirmation) -> InputRequiredResult:
     """Have the host offer the page to the person. The link opens nothing: the page asks for a sign-in."""
-    by_a_group = confirmation.mode == Mode.APPROVE
+    who = "People of a group decide" if confirmation.mode == Mode.APPROVE else "Read and decide"
     message = (
-        f"{display.text(confirmation.question)} {'People of a group decide' if by_a_group else 'Read and decide'} "
-        f"on the page, which shows exactly what will be done and the check value {answers.check(confirmation)}."
+        f"{display.text(confirmation.question)} {who} on the page, which shows exactly what will be done and "
+        f"the check value {answers.check(confirmation)}."
     )
     question = ElicitRequestURLParams(message=message, url=answers.page(confirmation.id))
     return InputRequiredResult(
