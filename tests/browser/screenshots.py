@@ -241,7 +241,7 @@ def ways(mara: User) -> None:
 def test_the_notices_of_an_account(
     open_page: OpenPage, mara: User, ways: None, name: str, scheme: str
 ) -> None:
-    take(open_page("/account/notices", as_=mara, **DESKTOP, color_scheme=scheme, locale="en-GB"), name)
+    take(open_page("/account/notices", as_=mara, **DESKTOP, color_scheme=scheme), name)
 
 
 @pytest.fixture
