@@ -48,6 +48,7 @@ class _Waiters:
         self.news = asyncio.Event()
         self.changes = 1  # how often something was asked or settled, as far as it was heard here
         self.watching: set[asyncio.Future[None]] = set()
+        self.ended = False  # the process is about to stop
 
     def change(self) -> None:
         self.changes += 1
@@ -121,7 +122,7 @@ async def listening() -> AsyncIterator[None]:
 
 
 async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
-    """The status once the confirmation has left pending, or `PENDING` when time is up.
+    """The status once the confirmation has left pending, or `PENDING` when time is up, or the process stops.
 
     It says nothing about whose the confirmation is: ask `queries` first.
 
@@ -129,6 +130,8 @@ async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
         RuntimeError: `listening` does not run in this process.
     """
     waiters = _running()
+    if waiters.ended:
+        return Status.PENDING
     future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
     waiters.waiting.setdefault(confirmation_id, set()).add(future)
     waiters.look_at({confirmation_id})
@@ -153,7 +156,7 @@ async def changed(*, since: int, within: timedelta) -> int:
         RuntimeError: `listening` does not run in this process.
     """
     waiters = _running()
-    if waiters.changes == since:
+    if waiters.changes == since and not waiters.ended:
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         waiters.watching.add(future)
         try:
@@ -162,6 +165,23 @@ async def changed(*, since: int, within: timedelta) -> int:
         finally:
             waiters.watching.discard(future)
     return waiters.changes
+
+
+def end_all() -> None:
+    """End every wait of this process as if its time were up, and each that begins: it is about to stop."""
+    if _current is None:
+        return
+    _current.ended = True
+    for confirmation_id in list(_current.waiting):
+        _current.settle(confirmation_id, Status.PENDING)
+    for future in _current.watching:
+        if not future.done():
+            future.set_result(None)
+
+
+def has_ended() -> bool:
+    """Whether nobody waits here any more."""
+    return _current is None or _current.ended
 
 
 def _running() -> _Waiters:

@@ -53,9 +53,11 @@ def main() -> None:
         sockets = [_listening(where) for where in sys.argv[1:]]
         django.setup()
         misconfigured.load_tools()
-        from confirmhub.asgi import application  # noqa: PLC0415 - it loads the settings and the tools
+        # They load the settings, the tools and the models.
+        from confirmhub.asgi import application  # noqa: PLC0415
+        from confirmhub.ops.stopping import Server  # noqa: PLC0415
 
-        server = uvicorn.Server(config(application))
+        server = Server(config(application))
     server.run(sockets=sockets)
     if not server.started:
         sys.exit(3)  # the lifespan failed; it has logged why

@@ -140,6 +140,8 @@ async def _events(streams: _Streams, session_key: str, seen: Seen, change: int) 
             change = await _change_or_end(change, ended)
             if ended.is_set():
                 break
+            if waiting.has_ended():
+                return  # without the last event, so that the browser connects to the next process
             try:
                 now = await streams.look(session_key)
             except DatabaseError:

@@ -42,9 +42,10 @@ def served(*, within: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterato
             STATIC_ROOT=static,  # whitenoise warns of one that is missing
         ):
             from confirmhub.asgi import create
+            from confirmhub.ops.stopping import Server
 
             with override_settings(LOGGING=None):  # pytest listens to the loggers as they are
-                server = uvicorn.Server(web.config(within(create())))
+                server = Server(web.config(within(create())))
             ready = threading.Event()
             thread = threading.Thread(target=_run, args=(server, listener, ready))
             made: list[BaseDatabaseWrapper] = []

@@ -1,0 +1,62 @@
+"""How the web process stops: who waits is answered at once, and the few that are cut off are told so."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from http import HTTPStatus
+
+import uvicorn
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from confirmhub.confirmations import waiting
+
+CUT_OFF = PlainTextResponse(
+    "The service is stopping. Ask again in a moment.\n",
+    status_code=HTTPStatus.SERVICE_UNAVAILABLE,
+    headers={"Retry-After": "1", "Cache-Control": "no-store"},
+)
+
+
+class Server(uvicorn.Server):
+    """Keeps nobody waiting when it stops: a wait ends as if its time were up, and who waited asks again."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        waiting.end_all()
+        await super().shutdown(sockets)
+
+
+class Ending:
+    """Answers a request that the server's stop cuts off, which would be a failure with a trace otherwise."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started: Message | None = None
+
+        async def answer(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = message
+            await send(message)
+
+        try:
+            await self.app(scope, receive, answer)
+        except asyncio.CancelledError:
+            # Only the server cancels the task of a request: when it stops, and its patience is over.
+            if started is None:
+                await CUT_OFF(scope, receive, send)
+            elif _is_stream(started):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+            # Else the server closes the connection: half an answer must not pass for a whole one.
+
+
+def _is_stream(start: Message) -> bool:
+    """Whether it has no end of its own, so that any will do: an EventSource connects again."""
+    return Headers(raw=start["headers"]).get("content-type", "").startswith("text/event-stream")
