@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 
 from django import template
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.http import HttpRequest
 from django.template.context import Context
-from django.utils.html import format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from confirmhub.confirmations import queries
 from confirmhub.display import Part, Shown
@@ -69,7 +68,7 @@ def pieces(value: Value) -> SafeString:
 @register.simple_tag
 def shown(value: Shown) -> SafeString:
     """A text that was rendered as one run, to stand in an isolate that the template gives it."""
-    return mark_safe("".join(map(_part, value.parts)))  # noqa: S308 - escaped part by part
+    return format_html_join("", "{}", ((_part(part),) for part in value.parts))
 
 
 @register.simple_tag
@@ -80,20 +79,21 @@ def lines(value: Value, kind: str = "v", direction: str = "ltr") -> SafeString:
 
 
 def _draw(several: tuple[Piece, ...]) -> SafeString:
-    return mark_safe("".join(map(_piece, several)))  # noqa: S308 - escaped part by part
+    # Nearly all are one run of plain text, and a page may hold hundreds.
+    match several:
+        case (Piece(parts=(Part(text=text, title=None, poses=None),), alone=False),):
+            return conditional_escape(text)
+    return format_html_join("", "{}", ((_piece(piece),) for piece in several))
 
 
-def _piece(piece: Piece) -> str:
-    text = "".join(map(_part, piece.parts))
-    return f'<bdi dir="ltr">{text}</bdi>' if piece.alone else text
+def _piece(piece: Piece) -> SafeString:
+    text = format_html_join("", "{}", ((_part(part),) for part in piece.parts))
+    return format_html('<bdi dir="ltr">{}</bdi>', text) if piece.alone else text
 
 
-# Everything that is shown of a value becomes HTML here and nowhere else. By hand, since a page can hold
-# thousands of these, and `format_html` takes five times as long.
 def _part(part: Part) -> str:
-    text = escape(part.text)
     if part.poses is not None:
-        return f'<mark title="{escape(part.poses)}">{text}</mark>'
+        return format_html('<mark title="{}">{}</mark>', part.poses, part.text)
     if part.title is None:
-        return text
-    return f'<span class="cp" title="{escape(part.title)}" dir="ltr">{text}</span>'
+        return part.text
+    return format_html('<span class="cp" title="{}" dir="ltr">{}</span>', part.title, part.text)
