@@ -162,7 +162,7 @@ def _line(row: Destination) -> _Line:
         where=f"{parts.netloc}/\u2026{row.address[-4:]}" if row.address else "",
         is_on=row.is_active,
         sent=f"{row.sent_at:%Y-%m-%d %H:%M} UTC" if row.sent_at else "",
-        failure=row.failure,
+        failure=row.failure and display.text(row.failure),
         has_secret=row.channel == Via.WEBHOOK,
         has_old_secret=row.channel == Via.WEBHOOK and len(row.secret_list) > 1,
     )
