@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.db.models import F, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -232,7 +233,11 @@ def _given(request: HttpRequest) -> dict[str, str]:
 
 def _tell(request: HttpRequest, halt: Halt) -> None:
     """Say what was stopped, and where it looks as if something else was meant."""
-    cover = queries.covered_by(halt=halt)
+    try:
+        cover = queries.covered_by(halt=halt)
+    except OperationalError:  # of very many rows; the stop is in force all the same
+        messages.success(request, "Stopped. How much it covers could not be counted in time.")
+        return
     now = "1 open confirmation" if cover.open == 1 else f"{cover.open:,} open confirmations"
     messages.success(request, f"Stopped. It covers {now}, and all that are asked for until it is lifted.")
     if cover.ever:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import OperationalError
 from django.test import Client
 
 from confirmhub.confirmations import errors, queries
@@ -108,6 +109,20 @@ def test_who_stops_is_told_what_that_covers_and_of_a_slip_of_the_pen(
     assert ("If it is misspelt, what you meant is not stopped." in html) == bool(warned)
     assert warned in html
     assert "\u202e" not in html
+
+
+def test_a_stop_of_which_nobody_can_count_in_time_is_in_force(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_slow(**_: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(queries, "covered_by", too_slow)
+
+    html = operator.post(ADD, {"action_pattern": "*", "reason": WHY}, follow=True).content.decode()
+
+    assert "Stopped. How much it covers could not be counted in time." in html
+    assert len(queries.list_halts()) == 1
 
 
 @pytest.fixture
