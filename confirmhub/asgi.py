@@ -62,9 +62,9 @@ def create() -> Starlette:
 
     return Starlette(
         routes=[
+            *hot.routes(inlet=Inlet),  # first: thousands a second come here
             *bridge.routes,
             *live.routes,
-            *hot.routes(inlet=Inlet),
             *aap.routes(inlet=Inlet),
             *probes,
             Mount("/", Inlet(cast(ASGIApp, pages))),

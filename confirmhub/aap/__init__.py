@@ -4,8 +4,5 @@ An adapter with a version of its own. What the protocol has no room for stays as
 a confirmation is left out; docs/aap.md says what.
 """
 
-PROTOCOL = "1"
-"""The version of the protocol, which is in its paths."""
-
 VERSION = "0.1.0"
 """The version of this adapter."""

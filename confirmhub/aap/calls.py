@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import hashlib
 import json
 import uuid
@@ -13,16 +12,13 @@ from django.db import transaction
 
 from confirmhub.aap import wire
 from confirmhub.aap.models import Submission
-from confirmhub.aap.refusals import Conflict, Malformed, Refused
+from confirmhub.aap.refusals import Conflict, Malformed, Refused, TooMany
 from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.actions import Action, Observation, framed
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.receipts import Receipt
 from confirmhub.oauth import throttle
 from confirmhub.oauth.bearer import Bearer
-
-# Under the name that the API counts by: who asks both ways has one allowance.
-CREATE = throttle.Limit(what="api-create", count=120, within=dt.timedelta(minutes=1))
 
 # Keeps these digests apart from any other, and the ledger's keys apart from those of the API.
 _ATTEMPT = b"confirmhub/aap/attempt/v1"
@@ -57,14 +53,10 @@ def create(caller: Bearer, call: Call) -> Reply:
     asked = wire.submission(call.body)
     key = _key(call)
     requester = caller.principal
-    spent = throttle.spend(CREATE, who=f"{requester.client_id} {requester.subject}")
+    # Counted as by the API: who asks both ways has one allowance.
+    spent = throttle.spend(throttle.ASKING, who=f"{requester.client_id} {requester.subject}")
     if spent.wait:
-        raise Refused(
-            "Too many questions within a short time. Ask again later.",
-            status=HTTPStatus.TOO_MANY_REQUESTS,
-            code="too_many_requests",
-            headers={"Retry-After": str(spent.wait)},
-        )
+        raise TooMany("Too many questions within a short time. Ask again later.", retry_after=spent.wait)
     facts = (("Server", asked.server),) if asked.server else ()
     # The approval is for one attempt, and for the tool of one server: another is another action.
     attempt = framed(_ATTEMPT, asked.server.encode("utf-8", "surrogatepass"), key.encode("ascii"))
@@ -97,7 +89,8 @@ def create(caller: Bearer, call: Call) -> Reply:
 
 def read(caller: Bearer, call: Call) -> Reply:
     """Where it stands now."""
-    return _reply(caller, call)
+    confirmation, rest = _mine(caller, call.confirmation_id)
+    return Reply(wire.resource(confirmation, rest=rest))
 
 
 def cancel(caller: Bearer, call: Call) -> Reply:
@@ -116,7 +109,7 @@ def cancel(caller: Bearer, call: Call) -> Reply:
         errors.Revoked,
     ) as exc:
         raise Conflict("It was settled before.", code="already_terminal") from exc
-    return _reply(caller, call)
+    return read(caller, call)
 
 
 def consume(caller: Bearer, call: Call) -> Reply:
@@ -147,7 +140,7 @@ def consume(caller: Bearer, call: Call) -> Reply:
         raise Conflict(str(exc), code=code) from exc
     except (errors.Pending, errors.Denied, errors.Cancelled, errors.Revoked) as exc:
         raise Conflict(str(exc), code="not_approved") from exc
-    return _reply(caller, call)
+    return read(caller, call)
 
 
 def report(caller: Bearer, call: Call) -> Reply:
@@ -183,11 +176,6 @@ def manage_instances(_caller: Bearer, _call: Call) -> Reply:
         status=HTTPStatus.FORBIDDEN,
         code="provisioning_not_offered",
     )
-
-
-def _reply(caller: Bearer, call: Call) -> Reply:
-    confirmation, rest = _mine(caller, call.confirmation_id)
-    return Reply(wire.resource(confirmation, rest=rest))
 
 
 def _mine(caller: Bearer, confirmation_id: uuid.UUID) -> tuple[Confirmation, str]:

@@ -14,8 +14,6 @@ from confirmhub.confirmations import errors
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 3  # seconds
-
 
 class Refused(Exception):
     """The protocol's own refusal. The text is ours, and safe to show."""
@@ -48,6 +46,16 @@ class Conflict(Refused):
 
     def __init__(self, words: str, *, code: str) -> None:
         super().__init__(words, status=HTTPStatus.CONFLICT, code=code)
+
+
+class TooMany(Refused):
+    """It asks more at once, or within a short time, than it may."""
+
+    def __init__(self, words: str, *, retry_after: int) -> None:
+        headers = {"Retry-After": str(retry_after)}
+        super().__init__(
+            words, status=HTTPStatus.TOO_MANY_REQUESTS, code="too_many_requests", headers=headers
+        )
 
 
 # The protocol's types; of a status that it does not name, the nearest.
@@ -90,7 +98,7 @@ def answer(exc: Exception) -> Response:
             return error(str(exc), status=STATUS[type(exc)], code=exc.code, headers=headers)
     logger.error("a call of the approval protocol failed", exc_info=exc)
     if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
-        return answer(errors.Busy(retry_after=RETRY_AFTER))
+        return answer(errors.Busy(retry_after=errors.RETRY_AFTER))
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return error(status.phrase, status=status, code="internal")
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from http import HTTPStatus
 
@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confirmhub.aap import calls, refusals, wire
 from confirmhub.aap.calls import Call, Reply
-from confirmhub.aap.refusals import Malformed, Refused
+from confirmhub.aap.refusals import Malformed, Refused, TooMany
 from confirmhub.confirmations import waiting
 from confirmhub.confirmations.errors import Busy, NotFound
 from confirmhub.confirmations.threads import Threads
@@ -27,6 +27,7 @@ from confirmhub.oauth.scopes import expand
 PREFIX = "/aap"
 THREADS = 2  # one database connection each
 MOST_WAITING = 1_000  # in one process
+MOST_OF_ONE = 200  # of them of one caller
 NOBODY = uuid.UUID(int=0)  # the id where a path has none
 
 type Operation = Callable[[Bearer, Call], Reply]
@@ -35,7 +36,7 @@ type Operation = Callable[[Bearer, Call], Reply]
 class _Running:
     def __init__(self) -> None:
         self.threads = Threads(count=THREADS, name="aap")
-        self.waiting = 0
+        self.places = waiting.Places()
 
 
 _running: _Running | None = None
@@ -102,26 +103,32 @@ class _Endpoint:
         token = _token(request.headers)
         patience = _patience(request)
         call = Call(_id(request), await request.body(), _only(request.headers, "Idempotency-Key"))
-        if call.body and request.headers.get("Content-Type", "").partition(";")[0].strip() != _JSON:
+        if call.body and request.headers.get("Content-Type", "").partition(";")[0].strip().lower() != _JSON:
             raise Malformed("The body must be application/json.", param="Content-Type")
-        reply = await mine.threads.run(_run, token, needed, operation, call)
+        caller, reply = await mine.threads.run(_run, token, needed, operation, call)
         if patience and reply.resource["status"] == "pending":
-            if mine.waiting >= MOST_WAITING:
-                raise Busy(retry_after=5)
-            mine.waiting += 1
-            try:
-                await waiting.settled(call.confirmation_id, within=patience)
-            finally:
-                mine.waiting -= 1
+            with _place(mine, of=caller):
+                await waiting.settled_for(request.receive, call.confirmation_id, within=patience)
             # The token is looked up again too: it may have been revoked meanwhile.
-            reply = await mine.threads.run(_run, token, needed, operation, call)
+            _, reply = await mine.threads.run(_run, token, needed, operation, call)
         return refusals.written(reply.resource, status=reply.status)
 
 
 _JSON = "application/json"
 
 
-def _run(token: str, needed: str, operation: Operation, call: Call) -> Reply:
+@contextmanager
+def _place(mine: _Running, *, of: Bearer) -> Iterator[None]:
+    try:
+        with mine.places.one(of.principal, most=MOST_WAITING, each=MOST_OF_ONE):
+            yield
+    except waiting.Crowded as exc:
+        raise TooMany(
+            "You wait in too many requests at once. Try again later.", retry_after=waiting.RETRY_AFTER
+        ) from exc
+
+
+def _run(token: str, needed: str, operation: Operation, call: Call) -> tuple[Bearer, Reply]:
     caller = bearer.find_for_api(token=token)
     if caller is None:
         raise _unauthenticated("The credential is unknown, expired, or not for this service.")
@@ -132,7 +139,7 @@ def _run(token: str, needed: str, operation: Operation, call: Call) -> Reply:
             code="insufficient_scope",
             headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{needed}"'},
         )
-    return operation(caller, call)
+    return caller, operation(caller, call)
 
 
 def _token(headers: Headers) -> str:

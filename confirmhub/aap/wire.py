@@ -15,12 +15,11 @@ from typing import Any
 from confirmhub import display
 from confirmhub.aap.refusals import Malformed
 from confirmhub.confirmations import strict
-from confirmhub.confirmations.actions import Json
+from confirmhub.confirmations.actions import MAX_BODY_DEPTH, Json
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.screen import MAX_SUMMARY
 from confirmhub.confirmations.states import Result, Status
 
-MAX_DEPTH = 70  # arguments have at most 64 levels, and stand a little inside of the body
 MAX_SERVER = 200  # characters
 MAX_WAIT = dt.timedelta(seconds=30)  # of the protocol: longer waits are answered after this
 LEAST_TIMEOUT = dt.timedelta(seconds=10)
@@ -175,7 +174,7 @@ _TOLD = {"server", "agent_reasoning", "context"}
 
 def _object(raw: bytes, *, required: set[str], optional: set[str]) -> dict[str, Any]:
     try:
-        body = strict.parse(raw=raw, max_depth=MAX_DEPTH)
+        body = strict.parse(raw=raw, max_depth=MAX_BODY_DEPTH)
     except strict.NotStrict as exc:
         raise Malformed(f"The body {exc}.") from exc
     if not isinstance(body, dict):

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import ClassVar
 
 from django.urls import path
+from rest_framework.exceptions import Throttled
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -14,7 +15,7 @@ from confirmhub.api import requests, urls
 from confirmhub.api.operations import answered, of_one, operation
 from confirmhub.api.serializers import ConfirmationSerializer, RedeemedSerializer
 from confirmhub.api.views import A_TIME, SETTLED, Resource
-from confirmhub.confirmations import errors
+from confirmhub.confirmations import errors, waiting
 
 
 class Wait(Resource):
@@ -27,7 +28,7 @@ class Wait(Resource):
         name="wait",
         query=requests.Patience,
         gives=ConfirmationSerializer,
-        refuses=of_one(),
+        refuses=of_one(Throttled(waiting.RETRY_AFTER)),
         headers=(answered("ETag", "What changes with it.", on=(HTTPStatus.OK,)),),
     )
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response:

@@ -16,8 +16,6 @@ from confirmhub.confirmations import errors
 
 logger = logging.getLogger(__name__)
 
-RETRY_AFTER = 3  # seconds
-
 STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.InvalidAction: HTTPStatus.BAD_REQUEST,
     errors.PolicyDenies: HTTPStatus.FORBIDDEN,
@@ -99,7 +97,7 @@ def handle(exc: Exception, context: dict[str, Any]) -> Response:
 def _of_a_bug(exc: Exception) -> Response:
     logger.error("a request failed", exc_info=exc)
     if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
-        return _refusal(errors.Busy(retry_after=RETRY_AFTER))
+        return _refusal(errors.Busy(retry_after=errors.RETRY_AFTER))
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return problem(code="error", title=status.phrase, status=status)
 
@@ -111,8 +109,8 @@ def _of_the_framework(exc: exceptions.APIException) -> Response:
             title = "Some fields are not as they must be."
             return problem(code="invalid_request", title=title, status=status, errors=exc.detail)
         case exceptions.Throttled():
-            title = "Too many questions within a short time. Ask again later."
-            headers = {"Retry-After": str(getattr(exc, "wait", None) or RETRY_AFTER)}
+            title = "Too many requests at once, or within a short time. Try again later."
+            headers = {"Retry-After": str(getattr(exc, "wait", None) or errors.RETRY_AFTER)}
             return problem(code="too_many_requests", title=title, status=status, headers=headers)
         case exceptions.ParseError():
             return problem(code="malformed", title=str(exc.detail), status=status)

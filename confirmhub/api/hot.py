@@ -6,11 +6,9 @@ Nothing is remembered of a token from one request to the next.
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from functools import cache
 from http import HTTPStatus
@@ -22,6 +20,7 @@ from rest_framework.exceptions import (
     AuthenticationFailed,
     NotAuthenticated,
     PermissionDenied,
+    Throttled,
     UnsupportedMediaType,
 )
 from rest_framework.response import Response as Answer
@@ -45,9 +44,8 @@ from confirmhub.oauth.bearer import Bearer
 from confirmhub.oauth.scopes import expand
 
 MOST_WAITING = 5_000  # in one process
+MOST_OF_ONE = 1_000  # of them of one caller
 _JSON = "application/json"
-
-logger = logging.getLogger(__name__)
 
 
 class _Hot:
@@ -57,7 +55,7 @@ class _Hot:
         self.writers, self.readers = Threads(count=1, name="api"), Threads(count=2, name="api-wait")
         self.tokens = Together(self._tokens)
         self.holders = Together(self._holders)
-        self.waiting = 0
+        self.places = waiting.Places()
 
     async def close(self) -> None:
         await self.tokens.close()
@@ -100,17 +98,15 @@ async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
     given.is_valid(raise_exception=True)
     within = timedelta(seconds=given.validated_data["timeout"])
     confirmation_id = _id(request)
-    if hot.waiting >= MOST_WAITING:
-        raise Busy(retry_after=5)
-    hot.waiting += 1
-    try:
+    with _place(hot, of=caller):
         status, body, tag = await hot.readers.run(_read, caller, confirmation_id)
-        if status is Status.PENDING and await _settled(request, confirmation_id, within) is not status:
+        if (
+            status is Status.PENDING
+            and await waiting.settled_for(request.receive, confirmation_id, within=within) is not status
+        ):
             # The token may have been revoked meanwhile.
             now = await _caller(request, hot, scope="confirm:read")
             _, body, tag = await hot.readers.run(_read, now, confirmation_id)
-    finally:
-        hot.waiting -= 1
     return _Json(body, headers={"ETag": tag})
 
 
@@ -137,7 +133,7 @@ async def redeem(request: Request, caller: Bearer, hot: _Hot) -> Response:
     outcome = receipt.result and {"result": receipt.result, "detail": receipt.detail}
     return _Json(
         {
-            "confirmation_id": receipt.confirmation_id,
+            "confirmation_id": str(receipt.confirmation_id),
             "digest": receipt.digest,
             "redemption_key": receipt.redemption_key,
             "redeemed_at": receipt.redeemed_at,
@@ -151,8 +147,8 @@ def routes(*, inlet: Callable[[ASGIApp], ASGIApp]) -> list[Route]:
     """The routes. `inlet` bounds what a request may send."""
     path = "/api/v1/confirmations/{confirmation_id}"
     return [
-        Route(f"{path}/wait", inlet(_Endpoint(wait, scope="confirm:read", methods=("GET", "HEAD")))),
         Route(f"{path}/redeem", inlet(_Endpoint(redeem, scope="confirm:redeem", methods=("POST",)))),
+        Route(f"{path}/wait", inlet(_Endpoint(wait, scope="confirm:read", methods=("GET", "HEAD")))),
     ]
 
 
@@ -211,21 +207,13 @@ async def _caller(request: Request, hot: _Hot, *, scope: str) -> Bearer:
     return found
 
 
-async def _settled(request: Request, confirmation_id: uuid.UUID, within: timedelta) -> Status:
-    """The status once it has left pending, or pending when time is up, or when nobody listens any more."""
-    settled = asyncio.create_task(waiting.settled(confirmation_id, within=within))
-    gone = asyncio.create_task(_gone(request))
+@contextmanager
+def _place(hot: _Hot, *, of: Bearer) -> Iterator[None]:
     try:
-        await asyncio.wait({settled, gone}, return_when=asyncio.FIRST_COMPLETED)
-        return settled.result() if settled.done() else Status.PENDING
-    finally:
-        settled.cancel()
-        gone.cancel()
-
-
-async def _gone(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+        with hot.places.one(of.principal, most=MOST_WAITING, each=MOST_OF_ONE):
+            yield
+    except waiting.Crowded as exc:
+        raise Throttled(wait=waiting.RETRY_AFTER) from exc
 
 
 def _id(request: Request) -> uuid.UUID:

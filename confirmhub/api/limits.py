@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from rest_framework.exceptions import Throttled
 
 from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth import throttle
-
-CREATE = throttle.Limit(what="api-create", count=120, within=timedelta(minutes=1))
 
 
 def spend(*, who: Principal) -> dict[str, str]:
@@ -20,11 +16,11 @@ def spend(*, who: Principal) -> dict[str, str]:
     Raises:
         Throttled: There were as many within a minute as may be.
     """
-    spent = throttle.spend(CREATE, who=f"{who.client_id} {who.subject}")
+    spent = throttle.spend(throttle.ASKING, who=f"{who.client_id} {who.subject}")
     if spent.wait:
         raise Throttled(wait=spent.wait)
-    seconds = int(CREATE.within.total_seconds())
+    seconds = int(throttle.ASKING.within.total_seconds())
     return {
-        "RateLimit-Policy": f'"create";q={CREATE.count};w={seconds}',
+        "RateLimit-Policy": f'"create";q={throttle.ASKING.count};w={seconds}',
         "RateLimit": f'"create";r={spent.remaining};t={spent.resets_in}',
     }

@@ -12,11 +12,10 @@ from typing import Any
 
 import psycopg
 
-from confirmhub.confirmations.dsn import conninfo
-from confirmhub.confirmations.errors import Busy
+from confirmhub.confirmations.dsn import conninfo, limits
+from confirmhub.confirmations.errors import RETRY_AFTER, Busy
 
 APPLICATION = "confirmhub api"  # the connection's name in pg_stat_activity
-PATIENCE = "-c lock_timeout=3s -c statement_timeout=10s"  # as for Django's connections
 
 type Rows = list[tuple[Any, ...]]
 
@@ -46,7 +45,7 @@ class Reader:
                 self._connection = await self._connect()
                 return await self._run(self._connection, sql, values)
             except psycopg.OperationalError as exc:
-                raise Busy(retry_after=3) from exc
+                raise Busy(retry_after=RETRY_AFTER) from exc
 
     async def close(self) -> None:
         """End the connection."""
@@ -61,7 +60,7 @@ class Reader:
 
     async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
         return await psycopg.AsyncConnection.connect(
-            conninfo(), autocommit=True, options=PATIENCE, application_name=APPLICATION
+            conninfo(), autocommit=True, options=limits(), application_name=APPLICATION
         )
 
 

@@ -9,8 +9,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser
 
 from confirmhub.confirmations import strict
-
-MAX_DEPTH = 70  # arguments have at most 64 levels, and stand a little inside of the body
+from confirmhub.confirmations.actions import MAX_BODY_DEPTH
 
 
 class StrictJSONParser(BaseParser):
@@ -39,7 +38,7 @@ def parse(raw: bytes) -> dict[str, Any]:
         ParseError: It is not one, or ambiguous.
     """
     try:
-        value = strict.parse(raw=raw, max_depth=MAX_DEPTH)
+        value = strict.parse(raw=raw, max_depth=MAX_BODY_DEPTH)
     except strict.NotStrict as exc:
         raise ParseError(f"The body {exc}.") from exc
     if not isinstance(value, dict):

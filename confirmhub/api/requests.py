@@ -35,10 +35,6 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
-class Object(serializers.DictField):
-    """A JSON object of any content; the action holds it to its own rules."""
-
-
 class Fact(Taken):
     """What the service observed of the target: a label of its own, and a value."""
 
@@ -50,7 +46,9 @@ class Asked(Taken):
     """A confirmation to ask for."""
 
     action = Text(max_length=100, help_text="What will be done, such as payments.transfer.")
-    arguments = Object(help_text="Every value that decides what will be done. People read exactly these.")
+    arguments = serializers.DictField(
+        help_text="Every value that decides what will be done. People read exactly these."
+    )
     summary = Text(
         required=False,
         allow_blank=True,
@@ -93,7 +91,7 @@ class About(Taken):
     """The action that is about to be taken, and the caller's key for this attempt."""
 
     action = Text(max_length=100)
-    arguments = Object()
+    arguments = serializers.DictField()
     redemption_key = Text(
         max_length=200,
         help_text="Your own random key. The same key gets the same receipt again, marked replayed.",

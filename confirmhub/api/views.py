@@ -70,11 +70,6 @@ class Resource(APIView):
             raise MethodNotAllowed(str(request.method))
         super().initial(request, *args, **kwargs)
 
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        answer = super().finalize_response(request, response, *args, **kwargs)
-        answer.headers.setdefault("Cache-Control", "no-store")
-        return answer
-
     def taken(self, kind: type[requests.Taken]) -> dict[str, Any]:
         """The body, checked."""
         given = kind(data=self.request.data)
@@ -289,7 +284,7 @@ class Waiting(Resource):
         """List it, what is due first at the top, a hundred at most."""
         bearer = bearer_of(request)
         person = queries.approver(subject="" if bearer.is_service else bearer.principal.subject)
-        found = list(queries.list_waiting_for(approver=person)[:100])
+        found = list(queries.list_waiting_for(approver=person).prefetch_related("decisions")[:100])
         return Response(ListedSerializer({"confirmations": found, "next_cursor": None}).data)
 
 

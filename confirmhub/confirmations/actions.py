@@ -24,6 +24,7 @@ type Json = bool | int | float | str | list[Json] | dict[str, Json] | None
 
 MAX_BYTES = 32 * 1024  # of the arguments as compact UTF-8
 MAX_DEPTH = 64
+MAX_BODY_DEPTH = MAX_DEPTH + 6  # of a body that the arguments stand in
 
 # Keep these digests apart from any other SHA-256, and from those of another version of the rule.
 ACTION_DOMAIN = b"confirmhub/action/v1"

@@ -18,3 +18,8 @@ def conninfo() -> str:
         **{key: settings["OPTIONS"][key] for key in ("sslmode", "sslrootcert") if key in settings["OPTIONS"]},
     }
     return make_conninfo("", **{key: value for key, value in known.items() if value})
+
+
+def limits() -> str:
+    """How long a statement may wait and run, as libpq's `options`: as on Django's own connections."""
+    return str(connection.settings_dict["OPTIONS"]["options"])

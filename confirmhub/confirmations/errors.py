@@ -176,6 +176,9 @@ class AlreadyReported(ConfirmationError):
     code = "already_reported"
 
 
+RETRY_AFTER = 3  # seconds; as long as a move waits for its row
+
+
 class Busy(ConfirmationError):
     """Others are at work on this confirmation. Nothing was changed; try again."""
 

@@ -21,7 +21,7 @@ from django.db import connection
 
 from confirmhub.confirmations import ledger, rows
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.dsn import conninfo, limits
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.receipts import Receipt
 
@@ -29,7 +29,6 @@ BATCH = 64  # redemptions in one statement, at most
 CONNECTIONS = 2  # while one commits, the other takes what has queued
 APPLICATION = "confirmhub redeemer"  # its connections' name in pg_stat_activity
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
-PATIENCE = "-c lock_timeout=3s -c statement_timeout=10s"  # as for Django's connections
 
 logger = logging.getLogger(__name__)
 
@@ -129,7 +128,7 @@ async def _work(queue: asyncio.Queue[_Asked]) -> None:
                 conninfo(),
                 autocommit=True,
                 prepare_threshold=0,
-                options=PATIENCE,
+                options=limits(),
                 application_name=APPLICATION,
             ) as database:
                 while True:

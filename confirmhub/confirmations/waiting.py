@@ -11,23 +11,29 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from datetime import timedelta
+from typing import Any
 
 import psycopg
 
 from confirmhub.confirmations import outbox
 from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.errors import Busy
+from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 
 CHANNEL = "confirmhub_settled"
 APPLICATION = "confirmhub waiting"  # its connections' name in pg_stat_activity
 POLL = 2.0  # seconds between looks at all who wait
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
+RETRY_AFTER = 5  # seconds until it is worth trying to wait again
 
 logger = logging.getLogger(__name__)
 
+type Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 type Connection = psycopg.AsyncConnection[tuple[object, ...]]
 
 _READ = """
@@ -37,6 +43,10 @@ SELECT id, CASE
     ELSE status END
 FROM confirmations_confirmation WHERE id = ANY(%s)
 """
+
+
+class Crowded(Exception):
+    """One caller waits in as many requests at once as it may."""
 
 
 class _Waiters:
@@ -144,6 +154,56 @@ async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
         others.discard(future)
         if not others:
             waiters.waiting.pop(confirmation_id, None)
+
+
+async def settled_for(receive: Receive, confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
+    """The same for a caller over HTTP: `PENDING` too as soon as they have left, whom no answer reaches.
+
+    `receive` is that of their request (ASGI), after its body.
+
+    Raises:
+        RuntimeError: `listening` does not run in this process.
+    """
+    decided = asyncio.create_task(settled(confirmation_id, within=within))
+    left = asyncio.create_task(_left(receive))
+    try:
+        await asyncio.wait({decided, left}, return_when=asyncio.FIRST_COMPLETED)
+        return decided.result() if decided.done() else Status.PENDING
+    finally:
+        decided.cancel()
+        left.cancel()
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+class Places:
+    """Where so many may wait at once, and of them so many of one caller: nobody can take all places."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[Principal] = Counter()
+
+    @contextmanager
+    def one(self, of: Principal, *, most: int, each: int) -> Iterator[None]:
+        """Hold a place for as long as the block runs.
+
+        Raises:
+            Busy: All are taken.
+            Crowded: This caller has taken as many as it may.
+        """
+        if self.taken[of] >= each:
+            raise Crowded
+        if self.taken.total() >= most:
+            raise Busy(retry_after=RETRY_AFTER)
+        self.taken[of] += 1
+        try:
+            yield
+        finally:
+            self.taken[of] -= 1
+            if not self.taken[of]:
+                del self.taken[of]
 
 
 async def changed(*, since: int, within: timedelta) -> int:

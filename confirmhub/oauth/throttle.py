@@ -11,7 +11,7 @@ import hashlib
 import math
 import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from django.db import connection
@@ -20,8 +20,6 @@ from django.db.models.functions import Now
 from confirmhub.oauth.models import Tally
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from django.http import HttpRequest
 
 
@@ -32,6 +30,9 @@ class Limit:
     what: str
     count: int
     within: timedelta
+
+
+ASKING = Limit(what="api-create", count=120, within=timedelta(minutes=1))  # however a service asks
 
 
 def sender(request: HttpRequest) -> str:

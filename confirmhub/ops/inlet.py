@@ -52,13 +52,15 @@ class Gate:
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = scope["headers"]
-        if len(headers) > MAX_HEADERS or sum(len(name) + len(value) for name, value in headers) > (
-            MAX_HEADER_BYTES
-        ):
+        size, named = 0, []
+        for name, value in headers:
+            size += len(name) + len(value)
+            if name == b"host":
+                named.append(value.strip(b" \t").decode("latin-1").lower())
+        if len(headers) > MAX_HEADERS or size > MAX_HEADER_BYTES:
             return _refuse(scope, HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The headers are too large.")
         if scope["path"] in self.unnamed:
             return None
-        named = [value.strip(b" \t").decode("latin-1").lower() for name, value in headers if name == b"host"]
         if len(named) != 1 or named[0] not in hosts(public_url=settings.PUBLIC_URL):
             return _refuse(
                 scope, HTTPStatus.BAD_REQUEST, f"That host is not served here. Use {settings.PUBLIC_URL}."

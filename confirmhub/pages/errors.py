@@ -13,7 +13,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.template import loader
 
-RETRY_AFTER = 3  # seconds, which is as long as a move waits for its row
+from confirmhub.confirmations.errors import RETRY_AFTER
+
 _NO_VALUE = (OverflowError, ValidationError, ValueError)  # "year 0", a primary key of letters
 
 

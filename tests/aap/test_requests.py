@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import socket
 import threading
 import time
 import uuid
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -15,11 +17,12 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from confirmhub.aap import calls, routes
+from confirmhub.aap import routes
 from confirmhub.aap.models import Submission
 from confirmhub.confirmations import audit, ledger
 from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.states import Mode, Status, Verdict
+from confirmhub.oauth import throttle
 from confirmhub.oauth.models import AccessToken
 from confirmhub.oauth.throttle import Limit
 from tests.aap.raw import REFUND, Raw, refusal
@@ -28,6 +31,7 @@ from tests.bridge.hosts import make_token
 from tests.confirmations.clock import make_overdue
 from tests.factories import decide, kinds_of_events, make_user
 from tests.invariants import proves
+from tests.notifications.support import eventually
 
 CONTEXT = {"call_id": "c", "nested": {"list": [1, 1.5, None, True], "half": "\ud800"}}
 
@@ -171,6 +175,35 @@ def test_more_waiters_than_a_process_takes_are_sent_away(raw: Raw, monkeypatch: 
 
     assert refusal(answer) == (503, "dependency", "busy")
     assert answer.headers["Retry-After"] == "5"
+
+
+def test_who_has_left_waits_no_more_and_nobody_takes_all_places(
+    raw: Raw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routes, "MOST_OF_ONE", 1)
+    id_, at = raw.ask().json()["id"], urlsplit(raw.base)
+
+    def taken() -> int:
+        assert routes._running
+        return routes._running.places.taken.total()
+
+    with socket.create_connection(("127.0.0.1", at.port or 80), timeout=20) as opened:
+        line = f"GET {at.path}/v1/requests/{id_}?wait=30s HTTP/1.1\r\nHost: {at.netloc}\r\n"
+        opened.sendall(f"{line}Authorization: Bearer {raw.token}\r\n\r\n".encode())
+        eventually(lambda: taken() == 1)
+        second = raw.get(id_, "?wait=1s")
+    eventually(lambda: taken() == 0)
+
+    assert refusal(second) == (429, "rate_limit", "too_many_requests")
+    assert second.headers["Retry-After"] == "5"
+
+
+def test_the_type_of_a_body_is_read_in_any_case(raw: Raw) -> None:
+    headers = {"Content-Type": "Application/JSON; charset=UTF-8", "Idempotency-Key": "k1"}
+
+    made = raw.call("POST", "requests", content=json.dumps(REFUND).encode(), headers=headers)
+
+    assert made.status_code == 201
 
 
 def test_a_cancelled_request_is_cancelled_again_with_the_same_answer(raw: Raw) -> None:
@@ -332,7 +365,7 @@ def test_what_was_asked_in_another_way_is_not_found(raw: Raw, url: str) -> None:
 
 
 def test_more_questions_than_a_minute_may_have_are_refused(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "CREATE", Limit(what="api-create", count=1, within=dt.timedelta(days=1)))
+    monkeypatch.setattr(throttle, "ASKING", Limit(what="api-create", count=1, within=dt.timedelta(days=1)))
 
     assert raw.ask(key="k1").status_code == 201
     answer = raw.ask(key="k2")

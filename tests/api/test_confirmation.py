@@ -9,9 +9,11 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.db import connection
 from django.db.models.functions import Now
 from django.http import HttpResponse
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from confirmhub.api.views import ConfirmationDetail
 from confirmhub.confirmations import ledger
@@ -260,3 +262,20 @@ def problem_of(answer: HttpResponse) -> dict[str, object]:
 
 def moment(at: dt.datetime) -> str:
     return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z")
+
+
+def test_what_waits_is_read_in_as_many_queries_however_much_it_is(agent: Principal, alice: User) -> None:
+    token = make_token(alice, resource=settings.MCP_RESOURCE, scope="confirm:admin")
+
+    def read() -> tuple[int, int]:
+        with CaptureQueriesContext(connection) as captured:
+            answer = Client().get("/api/v1/waiting", headers={"Authorization": f"Bearer {token}"})
+        return len(answer.json()["confirmations"]), len(captured)
+
+    make_pending(agent)
+    read()  # the first use of the token is written down
+    found, queries = read()
+    for number in range(3):
+        make_pending(agent, action=Action(audience=AUDIENCE, name=f"a{number}", arguments={}))
+
+    assert (found, read()) == (1, (4, queries))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -50,7 +52,7 @@ def test_a_wait_tells_nothing_to_who_was_shut_out_meanwhile(program: Caller, ali
     path = f"{program.url}/api/v1/confirmations/{asked.json()['id']}/wait?timeout=50"
 
     def shut_out_and_settle() -> None:
-        eventually(lambda: hot._running().waiting > 0)
+        eventually(lambda: hot._running().places.taken.total() > 0)
         AccessToken.objects.all().delete()
         settle(asked, alice)
 
@@ -87,6 +89,28 @@ def test_more_than_a_process_holds_are_told_to_come_back(
 
     assert refusal(answer) == (503, "busy")
     assert answer.headers["Retry-After"] == "5"
+
+
+def test_who_waits_in_as_many_requests_as_they_may_is_told_so_and_others_wait(
+    program: Caller, service: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hot, "MOST_OF_ONE", 1)
+    id_ = program.ask().json()["id"]
+    theirs = service.ask(on_behalf_of="alice").json()["id"]
+    at = urlsplit(program.url)
+
+    with socket.create_connection(("127.0.0.1", at.port or 80), timeout=20) as opened:
+        line = f"GET /api/v1/confirmations/{id_}/wait?timeout=55 HTTP/1.1\r\nHost: {at.netloc}\r\n"
+        opened.sendall(f"{line}Authorization: Bearer {program.token}\r\n\r\n".encode())
+        eventually(lambda: hot._running().places.taken.total() == 1)
+        second = program.get(f"confirmations/{id_}/wait?timeout=1")
+        other = service.get(f"confirmations/{theirs}/wait?timeout=0")
+    eventually(lambda: not hot._running().places.taken)
+
+    assert refusal(second) == (429, "too_many_requests")
+    assert second.headers["Retry-After"] == "5"
+    assert other.status_code == 200
+    assert program.get(f"confirmations/{id_}/wait?timeout=0").status_code == 200
 
 
 def test_of_fifty_redemptions_at_once_one_is_made(program: Caller, alice: User) -> None:

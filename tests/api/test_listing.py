@@ -8,7 +8,6 @@ from uuid import UUID
 import pytest
 from django.contrib.auth.models import User
 
-from confirmhub.api import limits
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.oauth import throttle
 from tests.api.serving import Caller, refusal, row
@@ -68,8 +67,8 @@ def test_what_has_not_changed_is_not_sent_again(program: Caller, alice: User) ->
 
 
 def test_too_many_questions_in_a_minute_wait(program: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    limit = throttle.Limit(what=secrets.token_hex(4), count=2, within=limits.CREATE.within)
-    monkeypatch.setattr(limits, "CREATE", limit)
+    limit = throttle.Limit(what=secrets.token_hex(4), count=2, within=throttle.ASKING.within)
+    monkeypatch.setattr(throttle, "ASKING", limit)
 
     answers = [program.ask() for _ in range(3)]
 
