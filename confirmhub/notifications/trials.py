@@ -40,7 +40,8 @@ def send(*, slot: int, post: Post = outward.post) -> None:
             )
     except (Undeliverable, TryLater) as exc:
         failure = str(exc)
-    except OSError as exc:
-        logger.warning("a trial of destination %d was not sent: %s", destination.pk, type(exc).__name__)
+    except Exception as exc:
+        # Whatever it was, the person's page must say so: raised on, it would be sent again for ever.
+        logger.exception("a trial of destination %d was not sent", destination.pk)
         failure = f"It could not be sent: {type(exc).__name__}."
     delivery.record(destination=destination, failure=failure)

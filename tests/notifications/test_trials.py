@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
-from typing import Any
+import ssl
+from types import SimpleNamespace
+from typing import Any, NoReturn, cast
 
 import pytest
 from django.contrib.auth.models import User
@@ -63,6 +66,56 @@ def test_a_trial_that_fails_says_why_and_is_not_repeated(
     tried.refresh_from_db()
     assert says in tried.failure
     assert receiver.received.qsize() == 1
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(),
+        TimeoutError(),
+        ssl.SSLCertVerificationError("certificate has expired"),
+        http.client.BadStatusLine("x"),
+        UnicodeError("label too long"),
+        ValueError("an odd header"),
+        RuntimeError("a bug"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_whatever_fails_a_trial_is_over_and_the_persons_page_names_it(
+    alice: User, receiver: Receiver, error: Exception
+) -> None:
+    tried = chooses(alice, "slack", receiver.url())
+    tries = []
+
+    def fail(*_: object, **__: object) -> NoReturn:
+        tries.append(1)
+        raise error
+
+    trials.ask(destination=tried)
+    for _ in range(2):
+        work(cast(Receiver, SimpleNamespace(post=fail)))
+
+    tried.refresh_from_db()
+    assert type(error).__name__ in tried.failure
+    assert len(tries) == 1
+    assert Chore.objects.get().done_at is not None
+
+
+@pytest.mark.parametrize(
+    ("refusal", "says"), [("450 later", "SMTPRecipientsRefused"), ("550 never", "refuses the address")]
+)
+def test_a_trial_by_mail_that_is_refused_says_so(
+    alice: User, receiver: Receiver, sink: Sink, refusal: str, says: str
+) -> None:
+    sink.answers["alice@example.org"] = refusal
+    tried = chooses(alice, "email")
+    trials.ask(destination=tried)
+
+    work(receiver)
+
+    tried.refresh_from_db()
+    assert says in tried.failure
+    assert Chore.objects.get().done_at is not None
 
 
 def test_a_trial_of_what_was_removed_sends_nothing(alice: User, receiver: Receiver) -> None:
