@@ -52,7 +52,7 @@ _WORDING = {
     "unassigned": ("character without a meaning so far", "characters without a meaning so far"),
     "mixed-script": ("word of letters from several scripts", "words of letters from several scripts"),
     "looks-ascii": ("look-alike of plain ASCII text", "look-alikes of plain ASCII text"),
-    "twin": ("character that another one looks like", "characters that others look like"),
+    "twin": ("character with a look-alike", "characters with look-alikes"),
     "mixed-digits": (
         "number of digits from several scripts",
         "numbers of digits from several scripts",
