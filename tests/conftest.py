@@ -20,6 +20,16 @@ hypothesis.register_profile("default", max_examples=500, deadline=None)
 hypothesis.register_profile("long", max_examples=20_000, deadline=None)
 hypothesis.load_profile("default")
 
+# What takes longest begins first, and one after the other: begun last, each would run on while the other
+# processes have nothing left, and begun at once they would take the cores from one another.
+LONG = (
+    "tests/faults/",
+    "tests/test_ground_rules.py::test_mypy",
+    "tests/e2e/",
+    "tests/ops/test_up.py",
+    "tests/ops/test_misconfigured.py",
+)
+
 _cluster = contextlib.ExitStack()
 
 
@@ -36,6 +46,9 @@ def _provide_environment() -> None:
         os.environ.pop(name, None)
     if "STATIC_ROOT" not in os.environ:  # whitenoise warns where there is none, and a warning is an error
         os.environ["STATIC_ROOT"] = _cluster.enter_context(TemporaryDirectory())
+    # No test goes to the network, and each client would load the system's authorities, for 20 ms of a core.
+    os.environ.pop("SSL_CERT_FILE", None)
+    os.environ["SSL_CERT_DIR"] = _cluster.enter_context(TemporaryDirectory())
     if "DATABASE_URL" in os.environ:
         return
     from confirmhub.ops.postgres import temporary
@@ -72,19 +85,42 @@ import django  # noqa: E402
 django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402
+from django.test import TransactionTestCase  # noqa: E402
 from pytest_django import DjangoDbBlocker  # noqa: E402
 
 from confirmhub.confirmations.principals import Principal  # noqa: E402
+from tests import flushing  # noqa: E402
 from tests.bridge.serving import served  # noqa: E402
 from tests.factories import make_user, principal_for  # noqa: E402
+
+TransactionTestCase._fixture_teardown = lambda _: flushing.flush()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="the long version of the fault run")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores: some always wait, for a browser or for time to pass."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        return next((place for place, begins in enumerate(LONG) if item.nodeid.startswith(begins)), len(LONG))
+
+    items.sort(key=place)
+
+
 def pytest_unconfigure() -> None:
     _cluster.close()
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+    """The tests' database, and what is in it before any test."""
+    with django_db_blocker.unblock():
+        flushing.remember()
 
 
 @pytest.fixture
