@@ -19,17 +19,16 @@ OLDEST_NODE = (22, 19)  # what the packages of tests/hosts/node ask for
 INSTALL_WITHIN = 120.0  # seconds
 SYSTEM_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 
-# What went wrong, by name: every test that needs the packages says so, and none waits for them again.
-_failed: dict[str, str] = {}
+# xdist names the run in each of its processes; one that runs alone is a run of its own.
+RUN = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
 
 
 def installed(source: Path, *, name: str) -> Path:
     """The folder that holds the packages of the lock in `source`, installed at the first call.
 
-    It is named by the lock, so a second run needs no network.
+    It is named by the lock, so a second run needs no network. Where it could not be installed, every test of
+    the run that needs it says so, and none waits for it again.
     """
-    if name in _failed:
-        pytest.fail(_failed[name])
     digest = hashlib.sha256((source / "package-lock.json").read_bytes()).hexdigest()[:16]
     tools = ROOT / ".tools"
     tools.mkdir(exist_ok=True)
@@ -37,9 +36,12 @@ def installed(source: Path, *, name: str) -> Path:
     with (tools / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not folder.exists():
-            trouble = _install(source, folder)
+            said = Path(lock.name).with_suffix(".failed")
+            run, _, trouble = said.read_text().partition("\n") if said.exists() else ("", "", "")
+            if run != RUN:
+                trouble = _install(source, folder)
             if trouble:
-                _failed[name] = trouble
+                said.write_text(f"{RUN}\n{trouble}")
                 pytest.fail(trouble)
     return folder
 
@@ -67,27 +69,32 @@ def _certificates() -> dict[str, str]:
 def _install(source: Path, folder: Path) -> str:
     """What went wrong, or nothing."""
     node, npm = find_node()
-    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--fetch-retries=1"]
+    options = ["--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"]
+    options += ["--fetch-retries=1", "--fetch-retry-mintimeout=1000"]  # milliseconds, in place of ten seconds
     path = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix=f"{folder.name}.", dir=folder.parent) as name:
         new = Path(name, "new")
         new.mkdir()
         for file in ("package.json", "package-lock.json", ".npmrc"):
             shutil.copy(source / file, new)
-        done = subprocess.run(
-            [*npm, "ci", *options],
-            cwd=new,
-            env=_certificates() | os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{path}"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=INSTALL_WITHIN,
-            check=False,
+        trouble = (
+            f"npm could not fetch the packages of {source.relative_to(ROOT)}/package-lock.json; is its "
+            "registry reachable from here?\n"
         )
-        if done.returncode:
-            return (
-                f"npm could not fetch the packages of {source.relative_to(ROOT)}/package-lock.json; is its "
-                f"registry reachable from here?\n{done.stdout}{done.stderr}"
+        try:
+            done = subprocess.run(
+                [*npm, "ci", *options],
+                cwd=new,
+                env=_certificates() | os.environ | {"PATH": f"{Path(node).parent}{os.pathsep}{path}"},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=INSTALL_WITHIN,
+                check=False,
             )
+        except subprocess.TimeoutExpired:
+            return f"{trouble}It took more than {INSTALL_WITHIN:.0f} seconds."
+        if done.returncode:
+            return f"{trouble}{done.stdout}{done.stderr}"
         new.rename(folder)
     return ""
