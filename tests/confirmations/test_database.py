@@ -179,4 +179,4 @@ def test_the_guards_can_be_taken_down_and_set_up_again(transactional_db: None) -
 
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_trigger WHERE tgname LIKE 'confirmations%%'")
-        assert cursor.fetchone() == (11,)
+        assert cursor.fetchone() == (12,)
