@@ -106,6 +106,7 @@ mcp_bridge/acting.py _replay: receipt.detail | the same
 mcp_bridge/acting.py _recorded: outcome.detail | the same
 mcp_bridge/acting.py unfinished: confirmation.arguments | made to the tool's arguments
 mcp_bridge/answers.py waiting: confirmation.fact_items | a loop, which renders label and fact
+mcp_bridge/errors.py _with_reason: exc.reason | rendered in the next line
 mcp_bridge/forms.py question: confirmation.fact_items confirmation.argument_items | loops, which render each
 mcp_bridge/guard.py redeem: confirmation.arguments | made to the tool's arguments
 mcp_bridge/guard.py _changes: before.fact_items confirmation.fact_items | compared; forms renders them
@@ -162,8 +163,11 @@ class Reads(ast.NodeVisitor):
         self.visit(tree)
 
     def visit_Call(self, node: ast.Call) -> None:
-        if qualified(node.func, self.names) not in RENDERERS:
-            self.generic_visit(node)
+        match node:
+            case ast.Call(func=ast.Name("getattr"), args=[owner, ast.Constant(str(name)), *_]):
+                self.visit_Attribute(ast.Attribute(owner, name, ast.Load()))
+            case _ if qualified(node.func, self.names) not in RENDERERS:
+                self.generic_visit(node)
 
     def visit_Compare(self, node: ast.Compare) -> None:
         """It ends in yes or no."""
@@ -265,6 +269,7 @@ IMPORTS = "from confirmhub import display\nfrom confirmhub.pages import values\n
         ("say(display.unshow(row.summary), values.texts(row.facts))", ["row.summary", "row.facts"]),
         ("say(other.text(row.summary), text(row.detail))", ["row.summary", "row.detail"]),
         ("def text(x): return x\nsay(text(row.failure))", ["row.failure"]),
+        ("say(getattr(row, 'reason', ''), getattr(row, name))", ["row.reason"]),
         ("say(client.name, group.name, label.name.upper())", ["client.name", "label.name"]),
         ("return_ = row.question if row.summary else display.text(row.summary)", ["row.question"]),
         ("say(row.email and display.text(row.email), row.email or 1)", ["row.email"]),

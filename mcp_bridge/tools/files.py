@@ -93,7 +93,7 @@ def _entry(path: bytes, handle: int | None) -> Entry:
     }
     kind: Kind = kinds.get(stat.S_IFMT(status.st_mode), "other") if status else "other"
     return Entry(
-        path=paths.written(path),
+        path=paths.listed(path),
         shown=paths.shown(os.fsdecode(name)),
         kind=kind,
         size=status.st_size if status and stat.S_ISREG(status.st_mode) else None,

@@ -28,7 +28,17 @@ def written(raw: bytes) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError:
-        return f"file://{quote_from_bytes(raw)}"
+        return uri(raw)
+
+
+def listed(raw: bytes) -> str:
+    """A path for a model to read and to give back: a file URI too where anything in it is hidden."""
+    text = written(raw)
+    return text if display.text(text) == text else uri(raw)
+
+
+def uri(raw: bytes) -> str:
+    return f"file://{quote_from_bytes(raw)}"
 
 
 def raw(path: str) -> bytes:

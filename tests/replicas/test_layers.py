@@ -9,7 +9,7 @@ ours did. What each line of that table says is shown over HTTP:
     the boundary, seal and key      bridge/test_once.py: forged, tampered; bridge/test_replicas.py: key gone
     the boundary, audience, time    here
     ours, never twice               bridge/test_once.py: the same state again; here, on another replica
-    ours, the question is clean     bridge/test_asking.py, test_sinks.py
+    ours, the question is clean     bridge/test_asking.py, test_sinks_hostile.py
     ours, the target as it is now   bridge/test_drift.py
 """
 
