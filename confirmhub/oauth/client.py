@@ -189,11 +189,11 @@ async def _checked(asked: httpx2.Request, response: httpx2.Response) -> httpx2.R
     except metadata.UnusableMetadataError:
         # Such as the page that some sites answer everything with: the SDK goes on to the next place.
         return httpx2.Response(404, request=asked)
-    check_metadata(fields, at=str(asked.url))
+    _check_metadata(fields, at=str(asked.url))
     return response
 
 
-def check_metadata(fields: dict[str, object], *, at: str) -> None:
+def _check_metadata(fields: dict[str, object], *, at: str) -> None:
     """Let the authorization server metadata in `fields`, which was found at the URL `at`, be used.
 
     RFC 8414 section 3.3: it must name the issuer whose well-known URL `at` is. MCP 2026-07-28,

@@ -12,7 +12,6 @@ import pytest
 from django.contrib.auth.models import User
 from pytest_django import DjangoDbBlocker
 
-from confirmhub.api import limits
 from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth import throttle
 from tests.bridge.hosts import make_token
@@ -30,8 +29,8 @@ UNSAID = "positive_data_acceptance"
 def url(
     transactional_db: None, django_db_blocker: DjangoDbBlocker, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
-    limit = throttle.Limit(what=limits.CREATE.what, count=1_000_000, within=limits.CREATE.within)
-    monkeypatch.setattr(limits, "CREATE", limit)
+    limit = throttle.Limit(what=throttle.ASKING.what, count=1_000_000, within=throttle.ASKING.within)
+    monkeypatch.setattr(throttle, "ASKING", limit)
     with django_db_blocker.unblock(), served() as url:
         yield url
 
