@@ -1,0 +1,93 @@
+"""A fixed number of threads: answers come to who asked, and what is cancelled in time never begins."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+
+import psycopg
+import pytest
+from django.db import connection
+
+from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.threads import Threads
+
+NAME = contextvars.ContextVar("NAME", default="")
+
+
+def test_each_gets_its_own_answer_or_failure_in_its_own_context() -> None:
+    def call(number: int) -> str:
+        if number % 3 == 0:
+            raise ValueError(number)
+        return f"{NAME.get()} {number}"
+
+    async def ask(threads: Threads, number: int) -> str:
+        NAME.set(f"asker {number}")
+        return await threads.run(call, number)
+
+    async def main() -> list[str | BaseException]:
+        threads = Threads(count=4, name="test")
+        try:
+            return await asyncio.gather(*(ask(threads, n) for n in range(100)), return_exceptions=True)
+        finally:
+            await threads.close()
+
+    for number, found in enumerate(asyncio.run(main())):
+        if number % 3 == 0:
+            assert isinstance(found, ValueError)
+            assert found.args == (number,)
+        else:
+            assert found == f"asker {number} {number}"
+
+
+def test_what_has_begun_runs_to_its_end_and_what_has_not_never_begins() -> None:
+    began, go, seen = threading.Event(), threading.Event(), list[str]()
+
+    def slow() -> None:
+        began.set()
+        assert go.wait(timeout=20)
+        seen.append("slow")
+
+    async def main() -> None:
+        threads = Threads(count=1, name="test")
+        first, second, third = (
+            asyncio.create_task(threads.run(call))
+            for call in (slow, lambda: seen.append("second"), lambda: seen.append("third"))
+        )
+        await asyncio.to_thread(began.wait, 20)
+        first.cancel()
+        second.cancel()
+        asyncio.get_running_loop().call_later(0.05, go.set)
+        await threads.close()  # before the third has begun
+        with pytest.raises(asyncio.CancelledError):
+            await third
+
+    asyncio.run(main())
+    assert seen == ["slow"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_lost_connection_is_made_anew_and_none_is_left_behind() -> None:
+    def of_this_thread() -> int:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_backend_pid()")
+            return int(cursor.fetchone()[0])
+
+    def is_alive(pid: int, *, end: bool = False) -> bool:
+        with psycopg.connect(conninfo(), autocommit=True) as other:
+            if end:
+                other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+            return other.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone() is not None
+
+    async def main() -> list[int]:
+        threads = Threads(count=1, name="test")
+        first = await threads.run(of_this_thread)
+        is_alive(first, end=True)
+        found = [first, await threads.run(of_this_thread), await threads.run(of_this_thread)]
+        await threads.close()
+        return found
+
+    first, second, third = asyncio.run(main())
+    assert first != second == third
+    assert any(not is_alive(third) for _ in range(500))  # its process ends a moment later
