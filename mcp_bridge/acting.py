@@ -1,16 +1,19 @@
-"""What happens once a person has decided: look again, redeem, act, report. One call, in one thread.
+"""What happens once a person has decided: look again, redeem, act, report. One task for each call.
 
-A client that leaves, or a server that is told to stop, cannot come between them: a thread is not cancelled.
+A client that leaves, or a server that is told to stop, cannot come between them: nobody cancels the task,
+and the bridge ends after it.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from django.db import Error as DatabaseError
 from mcp.server.mcpserver.exceptions import ToolError
@@ -18,13 +21,15 @@ from pydantic import BaseModel, ValidationError
 
 from confirmhub import display
 from confirmhub.confirmations import errors, ledger, queries, redeemer
-from confirmhub.confirmations.actions import Observation
+from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.queries import Standing
 from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result, Status
 from mcp_bridge.errors import text_of
 from mcp_bridge.guarded import Guarded, NotNow
+from mcp_bridge.threads import in_thread, turn
 
 logger = logging.getLogger(__name__)
 
@@ -32,132 +37,159 @@ logger = logging.getLogger(__name__)
 class Done(NamedTuple):
     """What was done of which confirmation, in words."""
 
-    confirmation: Confirmation
+    confirmation: Standing
     message: str
     replayed: bool
     """Whether it was done before, and not now."""
 
 
-def act_if_approved(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation_id: uuid.UUID, requester: Principal, key: str
-) -> Done | Confirmation:
-    """Spend the yes and act, if there is one now; else the whole row: it waits, or it is over.
+class Call(NamedTuple):
+    """A call of a guarded tool, and what it is about to do."""
+
+    guarded: Guarded[Any]
+    arguments: BaseModel
+    action: Action
+    """What these arguments stand for."""
+
+    requester: Principal
+
+
+class _Redemption(TypedDict):
+    confirmation_id: uuid.UUID
+    requester: Principal
+    action: Action
+    redemption_key: str
+
+
+class _Came(NamedTuple):
+    result: Result
+    detail: str
+    raised: Exception | None = None
+
+
+_tasks: set[asyncio.Task[Done]] | None = None
+
+
+@asynccontextmanager
+async def running() -> AsyncIterator[None]:
+    """Let what has begun end before the block does: inside of all that it uses."""
+    global _tasks  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
+    mine = _tasks = set[asyncio.Task[Done]]()
+    try:
+        yield
+    finally:
+        _tasks = None
+        if mine:
+            await asyncio.wait(mine)
+
+
+async def redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
+    """Spend the yes and act, or tell what came of it before. `key` is the redemption's.
 
     Raises:
         ToolError, ConfirmationError: It was refused, or it failed; the text says which.
+        RuntimeError: The bridge is not running.
     """
-    confirmation = queries.find_approved(confirmation_id=confirmation_id, requester=requester)
-    if confirmation is None:
-        return queries.get_for_requester(confirmation_id=confirmation_id, requester=requester)
-    if guarded.action(arguments).digest != bytes(confirmation.digest):
-        raise errors.ActionDiffers
-    seen = _look_again(guarded, arguments, confirmation, requester)
-    return _spend(guarded, arguments, confirmation, seen, requester, key)
+    if _tasks is None:
+        raise RuntimeError("The bridge is not running: its lifespan was not entered.")
+    task = asyncio.create_task(_redeem_and_act(call, confirmation, key))
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    return await asyncio.shield(task)
 
 
-def redeem_and_act(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation_id: uuid.UUID, requester: Principal, key: str
-) -> Done:
-    """Spend the yes and act, or tell what came of it before.
-
-    Raises:
-        ToolError, ConfirmationError: It was refused, or it failed; the text says which.
-    """
-    confirmation = queries.get_for_requester(confirmation_id=confirmation_id, requester=requester)
-    if confirmation.effective_status is Status.PENDING:
+async def _redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
+    if confirmation.status is Status.PENDING:
         raise errors.Pending(retry_after=1)
+    about_to_do = _Redemption(
+        confirmation_id=confirmation.id, requester=call.requester, action=call.action, redemption_key=key
+    )
     # Only an approval is worth a look at the target. All other states are final: redeem refuses, or
     # finds that this very message was answered before.
-    approved = confirmation.effective_status is Status.APPROVED
-    seen = _look_again(guarded, arguments, confirmation, requester) if approved else None
-    return _spend(guarded, arguments, confirmation, seen, requester, key)
+    if confirmation.status is not Status.APPROVED:
+        before = await in_thread(_redeem, ledger.redeem, about_to_do)
+        return Done(confirmation, _replay(before), replayed=True)
+    seen = await in_thread(_look_again, call, confirmation)
+    if call.guarded.one_transaction:
+        share = partial(ledger.redeem_with, effect=_effect(call, seen))
+        async with turn() as acting:
+            shared = await acting.run(_redeem, share, about_to_do)
+        done = _replay(shared) if shared.replayed else shared.detail
+        return Done(confirmation, done, replayed=shared.replayed)
+    async with turn() as acting:
+        receipt = await redeemer.redeem_together(**about_to_do)
+        if receipt is None:
+            receipt = await in_thread(_redeem, ledger.redeem, about_to_do)
+        if receipt.replayed:
+            return Done(confirmation, _replay(receipt), replayed=True)
+        came = await acting.run(_execute, call, receipt, seen)
+    await _report(receipt, came.result, came.detail)
+    if came.raised is not None:
+        raise came.raised
+    return Done(confirmation, came.detail, replayed=False)
 
 
-def _spend(  # noqa: PLR0917 - all of it is this one call's
-    guarded: Guarded[Any],
-    arguments: BaseModel,
-    confirmation: Confirmation,
-    seen: Observation | None,
-    requester: Principal,
-    key: str,
-) -> Done:
-    spend: Callable[..., Receipt] = redeemer.redeem_in_thread
-    if guarded.one_transaction and seen is not None:
-        spend = partial(ledger.redeem_with, effect=_effect(guarded, arguments, seen))
+def _redeem(spend: Callable[..., Receipt], about_to_do: _Redemption) -> Receipt:
     try:
-        receipt = spend(
-            confirmation_id=confirmation.id,
-            requester=requester,
-            action=guarded.action(arguments),
-            redemption_key=key,
-        )
+        return spend(**about_to_do)
     except errors.AlreadyRedeemed as exc:
-        outcome = getattr(confirmation, "outcome", None)
-        raise ToolError(f"{text_of(exc)} {_recorded(outcome)}") from exc
-    if receipt.replayed or seen is None:
-        return Done(confirmation, _replay(receipt), replayed=True)
-    if guarded.one_transaction:
-        return Done(confirmation, receipt.detail, replayed=False)
-    return Done(confirmation, _act(guarded, receipt, arguments, seen), replayed=False)
+        spent = queries.get_for_requester(
+            confirmation_id=about_to_do["confirmation_id"], requester=about_to_do["requester"]
+        )
+        raise ToolError(f"{text_of(exc)} {_recorded(getattr(spent, 'outcome', None))}") from exc
 
 
-def _look_again(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, requester: Principal
-) -> Observation:
+def _look_again(call: Call, confirmation: Standing) -> Observation:
     """What the target is now. It must be what the person was shown, or the approval is taken back."""
     try:
-        seen = guarded.observe(arguments)
+        seen = call.guarded.observe(call.arguments)
     except NotNow:
         raise  # the yes stays
     except ToolError as exc:
-        again = f"Call {guarded.name} again only if that was put right."
-        raise _taken_back(
-            confirmation, requester, f"The target is not as it was shown: {exc}", again
-        ) from exc
+        again = f"Call {call.guarded.name} again only if that was put right."
+        why = f"The target is not as it was shown: {exc}"
+        raise _taken_back(confirmation.id, call.requester, why, again) from exc
     if seen.fingerprint != confirmation.fingerprint:
-        raise changed(confirmation, requester, guarded)
+        raise changed(confirmation.id, call)
     return seen
 
 
-def changed(confirmation: Confirmation, requester: Principal, guarded: Guarded[Any]) -> ToolError:
+def changed(confirmation_id: uuid.UUID, call: Call) -> ToolError:
     """Take an approval back, since it is of what is there no longer; what to raise."""
-    again = f"Call {guarded.name} again with the same arguments: the person is shown what changed."
-    return _taken_back(confirmation, requester, "The target changed after it was shown.", again)
+    again = f"Call {call.guarded.name} again with the same arguments: the person is shown what changed."
+    return _taken_back(confirmation_id, call.requester, "The target changed after it was shown.", again)
 
 
-def _taken_back(confirmation: Confirmation, requester: Principal, why: str, again: str) -> ToolError:
+def _taken_back(confirmation_id: uuid.UUID, requester: Principal, why: str, again: str) -> ToolError:
     reason = display.short(why, ledger.MAX_REASON)
-    ledger.revoke(confirmation_id=confirmation.id, revoker=requester, reason=reason)
-    logger.warning("target changed, approval %s revoked", confirmation.id)
+    ledger.revoke(confirmation_id=confirmation_id, revoker=requester, reason=reason)
+    logger.warning("target changed, approval %s revoked", confirmation_id)
     return ToolError(f"{text_of(errors.TargetChanged())} {why} {again}")
 
 
-def _effect(guarded: Guarded[Any], arguments: BaseModel, seen: Observation) -> Callable[[Receipt], str]:
+def _effect(call: Call, seen: Observation) -> Callable[[Receipt], str]:
     def effect(receipt: Receipt) -> str:
         try:
-            return guarded.execute(receipt, arguments, seen)
+            return call.guarded.execute(receipt, call.arguments, seen)
         except ToolError as exc:
             raise ToolError(f"{exc} Nothing was done, and the yes was not used.") from exc
 
     return effect
 
 
-def _act(guarded: Guarded[Any], receipt: Receipt, arguments: BaseModel, seen: Observation) -> str:
-    result, detail = Result.FAILED, "The tool failed; the service's log has the cause."
+def _execute(call: Call, receipt: Receipt, seen: Observation) -> _Came:
     try:
-        detail = guarded.execute(receipt, arguments, seen)
-        result = Result.SUCCEEDED
+        return _Came(Result.SUCCEEDED, call.guarded.execute(receipt, call.arguments, seen))
     except ToolError as exc:
-        detail = str(exc)
-        raise
-    finally:
-        _report(receipt, result, detail)
-    return detail
+        return _Came(Result.FAILED, str(exc), exc)
+    except Exception as exc:  # noqa: BLE001 - it is raised once it is on record
+        return _Came(Result.FAILED, "The tool failed; the service's log has the cause.", exc)
 
 
-def _report(receipt: Receipt, result: Result, detail: str) -> None:
+async def _report(receipt: Receipt, result: Result, detail: str) -> None:
     try:
-        ledger.report_outcome(receipt=receipt, result=result, detail=detail)
+        if not await redeemer.report_together(receipt=receipt, result=result, detail=detail):
+            await in_thread(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
     except (DatabaseError, errors.ConfirmationError):
         # What was done stays done, and the caller must hear of it. The review queue shows the row
         # as redeemed without an outcome.

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from confirmhub import display
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.queries import Standing
 from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import Mode
 from mcp_bridge.threads import in_thread
@@ -38,7 +39,7 @@ def page(confirmation_id: uuid.UUID) -> str:
     return f"{settings.PUBLIC_URL}/confirm/{confirmation_id}"
 
 
-def check(confirmation: Confirmation) -> str:
+def check(confirmation: Confirmation | Standing) -> str:
     """The check value, for people to compare."""
     return check_value(confirmation.view_digest)
 
@@ -83,13 +84,17 @@ def waiting(
     return _answer(confirmation, status="waiting_for_person", message=message, replayed=False)
 
 
-def done(confirmation: Confirmation, *, message: str, replayed: bool) -> CallToolResult:
+def done(confirmation: Standing, *, message: str, replayed: bool) -> CallToolResult:
     """The answer when the effect has happened, now or before."""
     return _answer(confirmation, status="done", message=message, replayed=replayed)
 
 
 def _answer(
-    confirmation: Confirmation, *, status: Literal["done", "waiting_for_person"], message: str, replayed: bool
+    confirmation: Confirmation | Standing,
+    *,
+    status: Literal["done", "waiting_for_person"],
+    message: str,
+    replayed: bool,
 ) -> CallToolResult:
     answer = Answer(
         status=status,

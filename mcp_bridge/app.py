@@ -10,8 +10,8 @@ there is nothing to keep alive. It costs this: no progress is told while a perso
 cannot wait for minutes, and `notifications/cancelled` reaches nothing. A host cancels by closing its request;
 the wait ends then and the confirmation is left as it is, for the next call to pick up. A stream would bring
 progress, for a task and an open response more for each waiting host, an `Accept` that plain HTTP clients do
-not send, and proxies that must not buffer. What redeems does not rest on the choice: it is one call in a
-thread, which a client that leaves cannot split.
+not send, and proxies that must not buffer. What redeems does not rest on the choice: it is a task of its own,
+which a client that leaves cannot split.
 """
 
 from __future__ import annotations
@@ -36,17 +36,16 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confirmhub import display
+from confirmhub.confirmations.errors import Busy
 from confirmhub.confirmations.strict import NotStrict
 from confirmhub.oauth import stepup
 from confirmhub.oauth.scopes import BASE
-from mcp_bridge import auth, body, registry, server, threads
+from mcp_bridge import acting, auth, body, lookups, registry, server, threads
 
 logger = logging.getLogger(__name__)
 
 PATH = "/mcp"
 SHOWN = 100  # characters of an offending value in an answer
-
-JSON_RESPONSE = True
 
 
 class Bridge(NamedTuple):
@@ -62,7 +61,7 @@ def build() -> Bridge:
     mcp = server.build(tools=tools)
     mcp.streamable_http_app(  # for its session manager; the routes are ours
         stateless_http=True,
-        json_response=JSON_RESPONSE,
+        json_response=True,
         # Checked here before anything else, for the metadata too, and with 403 as MCP 2026-07-28 wants.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
@@ -73,6 +72,8 @@ def build() -> Bridge:
     async def running() -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(threads.running())
+            await stack.enter_async_context(lookups.running())
+            await stack.enter_async_context(acting.running())
             await stack.enter_async_context(manager.run())
             yield
 
@@ -131,7 +132,7 @@ class _Endpoint:
     async def _authorize_or_fail(self, scope: Scope, message: object) -> Response | None:
         try:
             return await self._authorize(scope, message)
-        except DatabaseError:
+        except (Busy, DatabaseError):
             logger.exception("a token could not be looked up")
             return _refusal(
                 503, "The database does not answer. Try again.", code=INTERNAL_ERROR, retry_after=2

@@ -9,9 +9,9 @@ from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
 
 from confirmhub.confirmations.principals import Principal
-from confirmhub.oauth import bearer, stepup
+from confirmhub.oauth import stepup
 from confirmhub.oauth.scopes import BASE, expand
-from mcp_bridge.threads import in_thread
+from mcp_bridge import lookups
 
 METADATA_PATH = "/.well-known/oauth-protected-resource/mcp"  # RFC 9728 section 3.1
 
@@ -20,7 +20,7 @@ class Verifier:
     """The SDK's TokenVerifier, over our own table of tokens."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        found = await in_thread(bearer.find, token=token)
+        found = await lookups.bearer_of(token)
         if found is None:
             return None
         return AccessToken(
@@ -28,7 +28,7 @@ class Verifier:
             client_id=found.principal.client_id,
             scopes=sorted(expand(found.scopes)),
             expires_at=int(found.expires_at.timestamp()),
-            resource=settings.MCP_RESOURCE,  # `find` gives no token of another audience
+            resource=settings.MCP_RESOURCE,  # no token of another audience is found
             # The SDK seals states to client, issuer and subject. Without the last two, all people who
             # use one client would be one principal.
             subject=found.principal.subject,

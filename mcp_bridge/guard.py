@@ -11,8 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mcp.server.mcpserver import Context
@@ -23,8 +21,9 @@ from pydantic import BaseModel
 from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.queries import Standing
 from confirmhub.confirmations.states import Status, Verdict
-from mcp_bridge import acting, answers, forms, rounds
+from mcp_bridge import acting, answers, forms, lookups, rounds
 from mcp_bridge.acting import unfinished
 from mcp_bridge.auth import caller, granted
 from mcp_bridge.errors import as_tool_errors
@@ -34,28 +33,20 @@ from mcp_bridge.threads import in_thread
 
 __all__ = ["Guarded", "NotNow", "as_tool", "find", "redeem", "unfinished"]
 
-type Call = Context[Any, Any]
+type Ctx = Context[Any, Any]
 
 LOOKED_THROUGH = 20  # the newest questions of a requester, for one of the same that was allowed before
 
 _DECLINED = "The person declined. Nothing was done, and the question is closed. Do not ask again for it."
 
 
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    confirmation: Confirmation
-    is_new: bool
-    changes: tuple[forms.Change, ...] = ()
-    """What is another than when it was allowed, and the approval taken back for that."""
-
-
 def as_tool(guarded: Guarded[Any]) -> BridgeTool:
     """Make a tool for the server, and let redeem_confirmation find it."""
     install(guarded)
 
-    async def call(ctx: Call, **values: Any) -> CallToolResult | InputRequiredResult:
+    async def call(ctx: Ctx, **values: Any) -> CallToolResult | InputRequiredResult:
         with as_tool_errors():
-            return await _call(guarded, guarded.arguments.model_validate(values), ctx)
+            return await _call(_about(guarded, guarded.arguments.model_validate(values)), ctx)
 
     return model_tool(
         call,
@@ -70,7 +61,6 @@ def as_tool(guarded: Guarded[Any]) -> BridgeTool:
             read_only_hint=False,
             destructive_hint=True,
             idempotent_hint=False,
-            open_world_hint=guarded.open_world,
         ),
     )
 
@@ -82,8 +72,8 @@ _HOW = (
 )
 
 
-async def redeem(confirmation_id: uuid.UUID, guarded: Guarded[Any], ctx: Call) -> CallToolResult:
-    """Carry out what was confirmed, for hosts that come back with the confirmation alone.
+async def redeem(confirmation: Confirmation, guarded: Guarded[Any], ctx: Ctx) -> CallToolResult:
+    """Carry out what the caller asked for, for hosts that come back with the confirmation's id alone.
 
     Raises:
         ToolError, ConfirmationError: It was refused; nothing happened.
@@ -92,90 +82,71 @@ async def redeem(confirmation_id: uuid.UUID, guarded: Guarded[Any], ctx: Call) -
         raise ToolError(
             f"The access token lacks {', '.join(sorted(lacking))}. Call {guarded.name} itself to get it."
         )
-    confirmation = await in_thread(
-        queries.get_for_requester, confirmation_id=confirmation_id, requester=caller()
-    )
-    arguments = guarded.arguments.model_validate(json.loads(confirmation.arguments))
-    if guarded.action(arguments).digest != bytes(confirmation.digest):
-        raise errors.ActionDiffers  # the tool is another one since
-    status = await rounds.hold(confirmation_id, ctx)
+    call = _about(guarded, guarded.arguments.model_validate(json.loads(confirmation.arguments)))
+    _check_same(call, confirmation.digest)  # the tool may be another one since
+    status = await rounds.hold(confirmation.id, ctx)
     if status is Status.PENDING:
         return await _waiting(guarded, confirmation)
-    return await _finish(guarded, arguments, confirmation, ctx)
+    return await _finish(call, confirmation.id, ctx)
 
 
-async def _call(
-    guarded: Guarded[Any], arguments: BaseModel, ctx: Call
-) -> CallToolResult | InputRequiredResult:
+async def _call(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredResult:
     if ctx.request_state is None:  # an answer without a state answers nothing that we asked
-        return await _first_round(guarded, arguments, ctx)
+        return await _first_round(call, ctx)
     state = rounds.State.of(ctx.request_state)
-    answer = rounds.answer(ctx, state)
-    declined = answer is not None and answer.action != "accept"
-    if declined or state.shown:
-        confirmation = await in_thread(
-            queries.get_for_requester, confirmation_id=state.confirmation_id, requester=caller()
-        )
-    else:
-        found = await _in_one_go(acting.act_if_approved, guarded, arguments, state.confirmation_id, ctx)
-        if isinstance(found, acting.Done):
-            return _done(found)
-        confirmation = found
+    found = await lookups.standing(state.confirmation_id, call.requester)
     # The boundary binds a state to the arguments as they were sent; this binds it to what they mean.
-    if guarded.action(arguments).digest != bytes(confirmation.digest):
-        raise errors.ActionDiffers
-    if declined:
-        await in_thread(_close, confirmation.id, caller())
+    _check_same(call, found.digest)
+    answer = rounds.answer(ctx, state)
+    if answer is not None and answer.action != "accept":
+        await in_thread(_close, found.id, call.requester)
         raise ToolError(_DECLINED)
     # An accepted page says only that it was opened. An accepted form says what they chose.
     if not state.shown or not rounds.is_modern(ctx):
-        return await _held(guarded, arguments, confirmation, state, ctx)
+        if found.status is Status.PENDING:
+            return await _held(call, state, ctx)
+        return await _act(call, found, ctx)
     chosen = forms.verdict(answer.content if answer else None)
     if chosen is None:
-        return await _ask_again(guarded, confirmation, state)
-    await in_thread(_answer, confirmation.id, caller(), chosen, state.shown)
-    return await _finish(guarded, arguments, confirmation, ctx)
+        return await _ask_again(call, state)
+    await in_thread(_answer, found.id, call.requester, chosen, state.shown)
+    return await _finish(call, found.id, ctx)
 
 
-async def _first_round(
-    guarded: Guarded[Any], arguments: BaseModel, ctx: Call
-) -> CallToolResult | InputRequiredResult:
-    asked = await in_thread(_ask, guarded, arguments, caller())
-    confirmation = asked.confirmation
+async def _first_round(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredResult:
+    confirmation = await in_thread(_ask, call)
     if confirmation.status == Status.APPROVED:
-        return await _finish(guarded, arguments, confirmation, ctx)
+        return await _finish(call, confirmation.id, ctx)
     if rounds.can_open_pages(ctx):
         return rounds.ask(confirmation)
     if forms.may_answer(confirmation, ctx):
-        form = forms.ask(confirmation, changes=asked.changes, number=1)
+        form = forms.ask(confirmation, changes=await in_thread(_changes, confirmation), number=1)
         if form is not None:
             return form
-    if asked.is_new:
+    if confirmation.is_new:
         # The person has not got the link yet, so there is nobody to wait for.
-        return await _waiting(guarded, confirmation, changes=asked.changes)
-    return await _held(guarded, arguments, confirmation, rounds.State(confirmation.id, rounds.LAST), ctx)
+        changes = await in_thread(_changes, confirmation)
+        return await _waiting(call.guarded, confirmation, changes=changes)
+    return await _held(call, rounds.State(confirmation.id, rounds.LAST), ctx)
 
 
-async def _held(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, state: rounds.State, ctx: Call
-) -> CallToolResult | InputRequiredResult:
+async def _held(call: acting.Call, state: rounds.State, ctx: Ctx) -> CallToolResult | InputRequiredResult:
     """Wait for a decision for a round, and act on it; without one, have the host come back while it may."""
-    if await rounds.hold(confirmation.id, ctx) is not Status.PENDING:
-        return await _finish(guarded, arguments, confirmation, ctx)
+    if await rounds.hold(state.confirmation_id, ctx) is not Status.PENDING:
+        return await _finish(call, state.confirmation_id, ctx)
     if state.number >= rounds.LAST or not rounds.is_modern(ctx):
         # Before the client gives up with an error of its own.
-        return await _waiting(guarded, confirmation)
+        return await _waiting(call.guarded, await _whole(state.confirmation_id))
     return rounds.once_more(state)
 
 
-async def _ask_again(
-    guarded: Guarded[Any], confirmation: Confirmation, state: rounds.State
-) -> CallToolResult | InputRequiredResult:
+async def _ask_again(call: acting.Call, state: rounds.State) -> CallToolResult | InputRequiredResult:
     """MCP 2026-07-28, multi round-trip requests: ask again where an answer is missing. Within the rounds."""
+    confirmation = await _whole(state.confirmation_id)
     changes = await in_thread(_changes, confirmation)
     form = forms.ask(confirmation, changes=changes, number=state.number + 1)
     if state.number >= rounds.LAST or form is None:
-        return await _waiting(guarded, confirmation)
+        return await _waiting(call.guarded, confirmation)
     return form
 
 
@@ -187,28 +158,36 @@ async def _waiting(
     return answers.waiting(confirmation, again=_again(guarded), approved=approved, changed=changed)
 
 
-def _ask(guarded: Guarded[Any], arguments: BaseModel, requester: Principal) -> _Asked:
+def _about(guarded: Guarded[Any], arguments: BaseModel) -> acting.Call:
+    return acting.Call(guarded, arguments, guarded.action(arguments), caller())
+
+
+def _check_same(call: acting.Call, digest: bytes | memoryview) -> None:
+    if call.action.digest != bytes(digest):
+        raise errors.ActionDiffers
+
+
+async def _whole(confirmation_id: uuid.UUID) -> Confirmation:
+    return await in_thread(queries.get_for_requester, confirmation_id=confirmation_id, requester=caller())
+
+
+def _ask(call: acting.Call) -> Confirmation:
     """Ask, or find what was asked before."""
-    seen = guarded.observe(arguments)
-    action = guarded.action(arguments)
+    seen = call.guarded.observe(call.arguments)
     for _ in range(2):
-        key = f"bridge-{uuid.uuid4()}"  # comes back only on a row that this call made
         confirmation = ledger.request(
-            requester=requester,
-            action=action,
+            requester=call.requester,
+            action=call.action,
             observation=seen,
-            question=guarded.question,
-            idempotency_key=key,
+            question=call.guarded.question,
         )
         if confirmation.fingerprint == seen.fingerprint:
-            is_new = confirmation.idempotency_key == key
-            waits = confirmation.status == Status.PENDING
-            return _Asked(confirmation, is_new, _changes(confirmation) if waits else ())
+            return confirmation
         if confirmation.status == Status.APPROVED:
-            raise acting.changed(confirmation, requester, guarded)
+            raise acting.changed(confirmation.id, call)
         # The open question is about the target as it was, so what a person would say to it is no
         # answer about what is there now. Close it, and ask about that.
-        _close(confirmation.id, requester)
+        _close(confirmation.id, call.requester)
     raise errors.Busy(retry_after=1)
 
 
@@ -251,28 +230,17 @@ def _close(confirmation_id: uuid.UUID, requester: Principal) -> None:
         )
 
 
-async def _finish(
-    guarded: Guarded[Any], arguments: BaseModel, confirmation: Confirmation, ctx: Call
-) -> CallToolResult:
-    return _done(await _in_one_go(acting.redeem_and_act, guarded, arguments, confirmation.id, ctx))
+async def _finish(call: acting.Call, confirmation_id: uuid.UUID, ctx: Ctx) -> CallToolResult:
+    return await _act(call, await lookups.standing(confirmation_id, call.requester), ctx)
 
 
-async def _in_one_go[R](
-    act: Callable[[Guarded[Any], BaseModel, uuid.UUID, Principal, str], R],
-    guarded: Guarded[Any],
-    arguments: BaseModel,
-    confirmation_id: uuid.UUID,
-    ctx: Call,
-) -> R:
-    key = redemption_key(confirmation_id, ctx)
-    return await in_thread(act, guarded, arguments, confirmation_id, caller(), key)
-
-
-def _done(done: acting.Done) -> CallToolResult:
+async def _act(call: acting.Call, confirmation: Standing, ctx: Ctx) -> CallToolResult:
+    key = redemption_key(confirmation.id, ctx)
+    done = await acting.redeem_and_act(call, confirmation, key)
     return answers.done(done.confirmation, message=done.message, replayed=done.replayed)
 
 
-def redemption_key(confirmation_id: uuid.UUID, ctx: Call) -> str:
+def redemption_key(confirmation_id: uuid.UUID, ctx: Ctx) -> str:
     """A key that is the same when the same message comes again, and only then.
 
     A client that lost the answer and sends its message once more gets the recorded outcome. A new

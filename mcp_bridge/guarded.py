@@ -58,8 +58,6 @@ class Guarded[Arguments: BaseModel]:
     none. What it raises undoes everything, and leaves the yes to be used.
     """
 
-    open_world: bool = field(default=False)
-
     @cached_property
     def digest(self) -> bytes:
         """The SHA-256 of the definition: no approval outlives a change of what the tool says it does."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import datetime as dt
 import json
+import random
 import uuid
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -30,6 +30,7 @@ from mcp_bridge import answers, auth
 # Hosts are known to end a tool call after 60 s, and proxies an idle response; a third of that leaves
 # room for slow networks. The SDKs' clients give up with an error after 10 rounds.
 HOLD = dt.timedelta(seconds=20)
+SPREAD = 0.25  # of a round's length
 LAST = 8
 
 PAGE, FORM = "page", "form"  # what a request is called, and its answer, by the way it asks
@@ -113,28 +114,22 @@ async def hold(
     Raises:
         ToolError: The caller closed its request meanwhile, or its token is good no more. The confirmation is
             as it was.
+        RuntimeError: The tool was called other than over HTTP.
     """
-    decided = asyncio.ensure_future(waiting.settled(confirmation_id, within=within or HOLD))
-    left = asyncio.ensure_future(_left(ctx))
-    try:
-        await asyncio.wait((decided, left), return_when=asyncio.FIRST_COMPLETED)
-        # A yes that comes now is not for a call that nobody waits for. It keeps for the next one.
-        if left.done():
-            raise ToolError("The request was closed before anybody decided. Nothing was done.")
-        status = decided.result()
-    finally:
-        decided.cancel()
-        left.cancel()
+    request: Request | None = ctx.request_context.request
+    if request is None:
+        raise RuntimeError("A tool that waits was called other than over HTTP.")
+    status = await waiting.settled_for(request.receive, confirmation_id, within=within or _a_round())
+    # A yes that comes now is not for a call that nobody waits for (MCP 2026-07-28, transports: a request
+    # that is closed is cancelled). It keeps for the next one.
+    if status is None:
+        raise ToolError("The request was closed before anybody decided. Nothing was done.")
     # Much can end while a person thinks: the grant, the program, the account.
     if not await auth.is_still_good():
         raise ToolError("The access token is good for this no more. Nothing was done.")
     return status
 
 
-async def _left(ctx: Context[Any, Any]) -> None:
-    """Return when the client has closed its request: a cancellation (MCP 2026-07-28, transports)."""
-    request: Request | None = ctx.request_context.request
-    if request is None:
-        raise RuntimeError("A tool that waits was called other than over HTTP.")
-    while (await request.receive())["type"] != "http.disconnect":
-        pass
+def _a_round() -> dt.timedelta:
+    """Of differing length: hosts that came at once, as after a restart, are not to come back at once too."""
+    return HOLD * (1 - SPREAD * random.random())  # noqa: S311 - nothing is secret about it

@@ -1,27 +1,46 @@
-"""The one crossing from the event loop to code that blocks: the ORM, files, a guarded tool's effect."""
+"""The one crossing from the event loop to code that blocks: the ORM, files, a guarded tool's effect.
+
+What acts has threads of its own, and as many turns as threads: whoever has a turn finds a thread at once, so
+that what was redeemed does not queue behind what others ask.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from confirmhub.confirmations.threads import Threads
 
-THREADS = 8  # one database connection each
+THREADS = 4  # one database connection each
+ACTING = 16  # the same, where what acts uses the database
 
-_threads: Threads | None = None
+
+class _Running(NamedTuple):
+    asking: Threads
+    acting: Threads
+    turns: asyncio.Semaphore
+
+
+_running: _Running | None = None
 
 
 @asynccontextmanager
 async def running() -> AsyncIterator[None]:
     """Keep the threads for as long as the bridge serves, and leave no connection behind."""
-    global _threads  # noqa: PLW0603 - one per process, like the connections that it keeps
-    mine = _threads = Threads(count=THREADS, name="bridge")
+    global _running  # noqa: PLW0603 - one per process, like the connections that it keeps
+    mine = _running = _Running(
+        Threads(count=THREADS, name="bridge"),
+        Threads(count=ACTING, name="acting"),
+        asyncio.Semaphore(ACTING),
+    )
     try:
         yield
     finally:
-        _threads = None
-        await mine.close()
+        _running = None
+        await mine.asking.close()
+        await mine.acting.close()
 
 
 async def in_thread[**P, R](call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -30,6 +49,22 @@ async def in_thread[**P, R](call: Callable[P, R], *args: P.args, **kwargs: P.kwa
     Raises:
         RuntimeError: The bridge is not running.
     """
-    if _threads is None:
+    return await _now().asking.run(call, *args, **kwargs)
+
+
+@asynccontextmanager
+async def turn() -> AsyncIterator[Threads]:
+    """Wait for a turn to act, and have threads of which one is free for it.
+
+    Raises:
+        RuntimeError: The bridge is not running.
+    """
+    mine = _now()
+    async with mine.turns:
+        yield mine.acting
+
+
+def _now() -> _Running:
+    if _running is None:
         raise RuntimeError("The bridge is not running: its lifespan was not entered.")
-    return await _threads.run(call, *args, **kwargs)
+    return _running

@@ -30,12 +30,12 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from confirmhub.api import callers, errors, parsers, requests
-from confirmhub.api.lookups import Reader, Together
 from confirmhub.api.renderers import written
 from confirmhub.api.serializers import ConfirmationSerializer, etag
 from confirmhub.confirmations import queries, redeemer, waiting
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.errors import Busy, NotFound
+from confirmhub.confirmations.lookups import Reader, Together
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 from confirmhub.confirmations.threads import Threads
@@ -44,13 +44,14 @@ from confirmhub.oauth.bearer import Bearer
 from confirmhub.oauth.scopes import expand
 
 MOST_WAITING = 5_000  # in one process
+APPLICATION = "confirmhub api"  # the name of its connection in pg_stat_activity
 MOST_OF_ONE = 1_000  # of them of one caller
 _JSON = "application/json"
 
 
 class _Hot:
     def __init__(self) -> None:
-        self.reader = Reader()
+        self.reader = Reader(name=APPLICATION)
         # One database connection each. A crowd that waits must hold up no redemption.
         self.writers, self.readers = Threads(count=1, name="api"), Threads(count=2, name="api-wait")
         self.tokens = Together(self._tokens)
@@ -65,8 +66,8 @@ class _Hot:
         await self.readers.close()
 
     async def _tokens(self, tokens: list[str]) -> dict[str, Bearer]:
-        rows = await self.reader.rows(*bearer.statement_for_api(tokens=tokens))
-        found, used = bearer.read_for_api(tokens=tokens, rows=rows)
+        rows = await self.reader.rows(*bearer.statement(tokens=tokens, for_api=True))
+        found, used = bearer.read(tokens=tokens, rows=rows)
         if used:
             await self.writers.run(bearer.note_use, ids=used)
         return found
@@ -100,10 +101,9 @@ async def wait(request: Request, caller: Bearer, hot: _Hot) -> Response:
     confirmation_id = _id(request)
     with _place(hot, of=caller):
         status, body, tag = await hot.readers.run(_read, caller, confirmation_id)
-        if (
-            status is Status.PENDING
-            and await waiting.settled_for(request.receive, confirmation_id, within=within) is not status
-        ):
+        if status is Status.PENDING and await waiting.settled_for(
+            request.receive, confirmation_id, within=within
+        ) not in (None, status):
             # The token may have been revoked meanwhile.
             now = await _caller(request, hot, scope="confirm:read")
             _, body, tag = await hot.readers.run(_read, now, confirmation_id)

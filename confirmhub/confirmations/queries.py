@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import uuid
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable
@@ -54,10 +55,27 @@ class Cover(NamedTuple):
     """Whether anything that it covers was ever asked."""
 
 
-_APPROVED = """
-SELECT id, digest, fingerprint, view_digest FROM confirmations_confirmation
-WHERE id = %s AND requester_client_id = %s AND requester_subject = %s
-    AND status = 'approved' AND redeem_by > statement_timestamp()
+class Standing(NamedTuple):
+    """How a confirmation stands, with what its redemption is compared with."""
+
+    id: uuid.UUID
+    status: Status
+    """As a fact, by the time of the query."""
+
+    digest: bytes
+    fingerprint: str
+    view_digest: bytes
+
+
+_STANDINGS = """
+SELECT c.id, CASE
+        WHEN c.status = 'pending' AND c.decide_by <= statement_timestamp() THEN 'expired'
+        WHEN c.status = 'approved' AND c.redeem_by <= statement_timestamp() THEN 'expired'
+        ELSE c.status END,
+    c.digest, c.fingerprint, c.view_digest, c.requester_client_id, c.requester_subject
+FROM json_to_recordset(%s) AS asked (id uuid, client_id text, subject text)
+JOIN confirmations_confirmation AS c
+    ON c.id = asked.id AND c.requester_client_id = asked.client_id AND c.requester_subject = asked.subject
 """
 
 
@@ -73,14 +91,26 @@ def get_for_requester(*, confirmation_id: uuid.UUID, requester: Principal) -> Co
     return found
 
 
-def find_approved(*, confirmation_id: uuid.UUID, requester: Principal) -> Confirmation | None:
-    """A requester's own confirmation if it can be redeemed now, with what a redemption is compared with.
+def statement_of_standings(*, asked: Collection[tuple[uuid.UUID, Principal]]) -> tuple[str, list[object]]:
+    """The query for how these stand, each if it is this requester's own; for who runs it elsewhere.
 
-    The other fields are read when they are asked for. Every guarded call begins with this, so it costs a
-    fifth of `get_for_requester`.
+    Every guarded call begins with this, so it reads little, of many at once.
     """
-    principal = [requester.client_id, requester.subject]
-    return next(iter(Confirmation.objects.raw(_APPROVED, [confirmation_id, *principal])), None)
+    lines = [
+        {"id": str(id_), "client_id": requester.client_id, "subject": requester.subject}
+        for id_, requester in asked
+    ]
+    return _STANDINGS, [json.dumps(lines)]
+
+
+def read_standings(*, rows: Iterable[tuple[Any, ...]]) -> dict[tuple[uuid.UUID, Principal], Standing]:
+    """What that query found."""
+    return {
+        (id_, Principal(client_id, subject)): Standing(
+            id_, Status(status), bytes(digest), fingerprint, bytes(view_digest)
+        )
+        for id_, status, digest, fingerprint, view_digest, client_id, subject in rows
+    }
 
 
 def get_for_approver(*, confirmation_id: uuid.UUID, approver: User) -> Confirmation:

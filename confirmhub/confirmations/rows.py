@@ -35,8 +35,8 @@ RETRY_AFTER = 5  # seconds until it is worth asking again whether somebody decid
 # reads its new status, and updates nothing.
 REDEEM = """
 WITH asked AS (
-    SELECT * FROM unnest(%s::uuid[], %s::text[], %s::text[], %s::text[], %s::bytea[], %s::text[], %s::text[])
-        AS asked(id, client_id, subject, audience, digest, key, actor)
+    SELECT * FROM json_to_recordset(%s) AS asked(
+        id uuid, client_id text, subject text, audience text, digest text, key text, actor text)
 ), halts AS (
     -- Not only read: the lock that this takes on the table is what `oversight.halt` waits for.
     SELECT * FROM confirmations_halt WHERE lifted_at IS NULL FOR KEY SHARE
@@ -49,7 +49,7 @@ WITH asked AS (
     FROM asked
     WHERE c.id = asked.id AND c.status = 'approved' AND c.redeem_by > statement_timestamp()
         AND c.requester_client_id = asked.client_id AND c.requester_subject = asked.subject
-        AND c.audience = asked.audience AND c.digest = asked.digest
+        AND c.audience = asked.audience AND c.digest = decode(asked.digest, 'hex')
         AND NOT EXISTS (
             SELECT FROM halts AS halt WHERE halt.client_id IN ('', c.requester_client_id)
                 AND halt.subject IN ('', c.requester_subject) AND c.action LIKE halt.action_like)
@@ -125,21 +125,24 @@ class Redemption:
     redemption_key: str
 
 
-def redeem_columns(asked: Sequence[Redemption]) -> list[list[object]]:
-    """The parameters of `REDEEM` for these: one list a column."""
-    lines = [
-        (
-            each.confirmation_id,
-            each.requester.client_id,
-            each.requester.subject,
-            each.action.audience,
-            each.action.digest,
-            each.redemption_key,
-            name(each.requester),
+def redeem_parameters(asked: Sequence[Redemption]) -> list[object]:
+    """The parameter of `REDEEM` for these: JSON, since a list for each column takes longer to make."""
+    return [
+        json.dumps(
+            [
+                {
+                    "id": str(each.confirmation_id),
+                    "client_id": each.requester.client_id,
+                    "subject": each.requester.subject,
+                    "audience": each.action.audience,
+                    "digest": each.action.digest.hex(),
+                    "key": each.redemption_key,
+                    "actor": name(each.requester),
+                }
+                for each in asked
+            ]
         )
-        for each in asked
     ]
-    return [list(column) for column in zip(*lines, strict=True)]
 
 
 def check_key(key: str, *, of: str) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -23,35 +23,78 @@ from confirmhub.confirmations.states import Result
 
 MAX_DETAIL = 2_000  # characters of an outcome's detail; the rest is cut visibly
 
-# One statement, since each guarded call makes it; under the row's lock, so that two reports are told apart
-# and the log has one. Without a key it is an operator's, who found out.
-_REPORT = """
-WITH redeemed AS (
-    SELECT id FROM confirmations_confirmation
-    WHERE id = %(id)s AND status = 'redeemed' AND redemption_key = coalesce(%(key)s, redemption_key)
-    FOR NO KEY UPDATE
+# One statement for many, since each guarded call makes it; under the rows' locks, so that two reports of one
+# are told apart and the log has one. Without a key it is an operator's, who found out.
+REPORT = """
+WITH asked AS (
+    SELECT * FROM json_to_recordset(%s) AS asked(
+        id uuid, key text, actor text, result text, kept text, detail text)
+), redeemed AS (
+    SELECT c.id, asked.actor, asked.result, asked.kept, asked.detail
+    FROM asked JOIN confirmations_confirmation AS c ON c.id = asked.id
+    WHERE c.status = 'redeemed' AND c.redemption_key = coalesce(asked.key, c.redemption_key)
+    FOR NO KEY UPDATE OF c
 ), recorded AS (
     INSERT INTO confirmations_outcome (confirmation_id, result, detail, reported_at)
-    SELECT id, %(result)s, %(kept)s, statement_timestamp() FROM redeemed
+    SELECT id, result, kept, statement_timestamp() FROM redeemed
     ON CONFLICT DO NOTHING RETURNING confirmation_id
 ), chained AS (
     UPDATE confirmations_confirmation AS c
     SET event_count = c.event_count + 1, has_outcome = true,
         event_head = confirmhub_event_hash(
-            c.event_head, c.id, c.event_count + 1, %(result)s, %(actor)s, statement_timestamp(), %(detail)s)
-    FROM recorded WHERE c.id = recorded.confirmation_id
-    RETURNING c.id, c.requester_client_id, c.event_count, c.event_head
+            c.event_head, c.id, c.event_count + 1, redeemed.result, redeemed.actor, statement_timestamp(),
+            redeemed.detail)
+    FROM redeemed JOIN recorded ON recorded.confirmation_id = redeemed.id
+    WHERE c.id = redeemed.id
+    RETURNING c.id, c.requester_client_id, c.event_count, c.event_head,
+        redeemed.result, redeemed.actor, redeemed.detail
 ), logged AS (
     INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
-    SELECT id, event_count, %(result)s, %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
+    SELECT id, event_count, result, actor, statement_timestamp(), detail, event_head FROM chained
 ), told AS (
     INSERT INTO confirmations_notice (confirmation_id, kind, hook_id, attempts)
     SELECT chained.id, 'outcome', hook.id, 0
     FROM chained JOIN confirmations_hook AS hook ON hook.client_id = chained.requester_client_id
     WHERE hook.is_active ON CONFLICT DO NOTHING
 )
-SELECT (SELECT count(*) FROM redeemed), (SELECT count(*) FROM recorded)
+SELECT redeemed.id, recorded.confirmation_id IS NOT NULL
+FROM redeemed LEFT JOIN recorded ON recorded.confirmation_id = redeemed.id
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One outcome to be recorded."""
+
+    confirmation_id: uuid.UUID
+    key: str | None
+    actor: str
+    result: Result
+    detail: str
+
+    @classmethod
+    def of(cls, *, receipt: Receipt, result: Result, detail: str) -> Report:
+        """What the holder of the receipt says; the detail is cut visibly where it is too long."""
+        return cls(receipt.confirmation_id, receipt.redemption_key, "executor", result, _cut(detail))
+
+
+def report_parameters(reports: Sequence[Report]) -> list[object]:
+    """The parameter of `REPORT` for these."""
+    return [
+        json.dumps(
+            [
+                {
+                    "id": str(each.confirmation_id),
+                    "key": each.key,
+                    "actor": each.actor,
+                    "result": str(each.result),
+                    "kept": json.dumps(each.detail),  # as the column has it
+                    "detail": json.dumps({"detail": each.detail}, separators=(",", ":")),
+                }
+                for each in reports
+            ]
+        )
+    ]
 
 
 @rows.refused_when_busy
@@ -76,7 +119,7 @@ def redeem(
     with transaction.atomic(durable=True):
         pass  # raises inside of another transaction. The statement below is its own, and committed with it.
     asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
-    spent = rows.execute(rows.REDEEM, rows.redeem_columns([asked]))
+    spent = rows.execute(rows.REDEEM, rows.redeem_parameters([asked]))
     if spent:
         return Receipt(confirmation_id, action.digest.hex(), redemption_key, spent[0][1], replayed=False)
     return _explain(confirmation_id, requester, action, redemption_key)
@@ -103,7 +146,7 @@ def redeem_with(
     rows.check_key(redemption_key, of="redemption")
     asked = rows.Redemption(confirmation_id, requester, action, redemption_key)
     with transaction.atomic(durable=True):
-        if spent := rows.execute(rows.REDEEM, rows.redeem_columns([asked])):
+        if spent := rows.execute(rows.REDEEM, rows.redeem_parameters([asked])):
             at = spent[0][1]
             receipt = Receipt(confirmation_id, action.digest.hex(), redemption_key, at, replayed=False)
             detail = _cut(effect(receipt))
@@ -157,9 +200,8 @@ def report_outcome(*, receipt: Receipt, result: Result, detail: str = "") -> Non
         NotFound: There is no such redemption.
         AlreadyReported: The other result was reported before.
     """
-    id_, key = receipt.confirmation_id, receipt.redemption_key
-    recorded = _record(id_, key=key, actor="executor", result=result, detail=_cut(detail))
-    if not recorded and Outcome.objects.get(confirmation_id=id_).result != result:
+    recorded = _record(Report.of(receipt=receipt, result=result, detail=detail))
+    if not recorded and Outcome.objects.get(confirmation_id=receipt.confirmation_id).result != result:
         raise errors.AlreadyReported
 
 
@@ -175,24 +217,16 @@ def resolve_outcome(*, confirmation_id: uuid.UUID, operator: User, result: Resul
     """
     rows.check_reason(note, required=True)
     rows.check_permission(operator, rows.CHANGE)
-    if not _record(confirmation_id, key=None, actor=rows.name(operator), result=result, detail=note):
+    if not _record(Report(confirmation_id, None, rows.name(operator), result, note)):
         raise errors.AlreadyReported
 
 
-def _record(confirmation_id: uuid.UUID, *, key: str | None, actor: str, result: Result, detail: str) -> bool:
+def _record(report: Report) -> bool:
     """Record an outcome. False: one was recorded before, and stays."""
-    report = {
-        "id": confirmation_id,
-        "key": key,
-        "actor": actor,
-        "result": str(result),
-        "kept": json.dumps(detail),  # as the column has it
-        "detail": json.dumps({"detail": detail}, separators=(",", ":")),
-    }
-    [[found, recorded]] = rows.execute(_REPORT, report)
+    found = rows.execute(REPORT, report_parameters([report]))
     if not found:
         raise errors.NotFound
-    return bool(recorded)
+    return bool(found[0][1])
 
 
 def _cut(detail: str) -> str:

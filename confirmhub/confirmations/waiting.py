@@ -76,6 +76,22 @@ class _Waiters:
             if not future.done():
                 future.set_result(status)
 
+    @contextmanager
+    def one(self, confirmation_id: uuid.UUID) -> Iterator[asyncio.Future[Status]]:
+        """The status of one confirmation, once it is not pending, or this process stops."""
+        future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
+        if self.ended:
+            future.set_result(Status.PENDING)
+        self.waiting.setdefault(confirmation_id, set()).add(future)
+        self.look_at({confirmation_id})
+        try:
+            yield future
+        finally:
+            others = self.waiting.get(confirmation_id, set())
+            others.discard(future)
+            if not others:
+                self.waiting.pop(confirmation_id, None)
+
     async def listen(self, connection: Connection) -> None:
         await connection.execute(f"LISTEN {CHANNEL}")
         await connection.execute(f"LISTEN {outbox.CHANNEL}")
@@ -139,42 +155,34 @@ async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
     Raises:
         RuntimeError: `listening` does not run in this process.
     """
-    waiters = _running()
-    if waiters.ended:
-        return Status.PENDING
-    future: asyncio.Future[Status] = asyncio.get_running_loop().create_future()
-    waiters.waiting.setdefault(confirmation_id, set()).add(future)
-    waiters.look_at({confirmation_id})
-    try:
-        return await asyncio.wait_for(future, within.total_seconds())
-    except TimeoutError:
-        return Status.PENDING
-    finally:
-        others = waiters.waiting.get(confirmation_id, set())
-        others.discard(future)
-        if not others:
-            waiters.waiting.pop(confirmation_id, None)
+    with _running().one(confirmation_id) as future:
+        done, _ = await asyncio.wait((future,), timeout=within.total_seconds())
+    return future.result() if done else Status.PENDING
 
 
-async def settled_for(receive: Receive, confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
-    """The same for a caller over HTTP: `PENDING` too as soon as they have left, whom no answer reaches.
+async def settled_for(receive: Receive, confirmation_id: uuid.UUID, *, within: timedelta) -> Status | None:
+    """The same for a client whose request has been read: None once it has closed that. Nobody is served then.
 
-    `receive` is that of their request (ASGI), after its body.
+    `receive` is the request's, as ASGI has it.
 
     Raises:
         RuntimeError: `listening` does not run in this process.
     """
-    decided = asyncio.create_task(settled(confirmation_id, within=within))
-    left = asyncio.create_task(_left(receive))
+    gone = asyncio.ensure_future(_gone(receive))
     try:
-        await asyncio.wait({decided, left}, return_when=asyncio.FIRST_COMPLETED)
-        return decided.result() if decided.done() else Status.PENDING
+        with _running().one(confirmation_id) as future:
+            done, _ = await asyncio.wait(
+                (future, gone), timeout=within.total_seconds(), return_when=asyncio.FIRST_COMPLETED
+            )
     finally:
-        decided.cancel()
-        left.cancel()
+        gone.cancel()
+    if gone in done:
+        gone.result()  # what it raised, if it did
+        return None
+    return future.result() if done else Status.PENDING
 
 
-async def _left(receive: Receive) -> None:
+async def _gone(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 

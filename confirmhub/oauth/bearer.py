@@ -62,27 +62,24 @@ def find_for_api(*, token: str) -> Bearer | None:
     return _find(token, _OF_A_PERSON | _OF_A_SERVICE)
 
 
-def statement_for_api(*, tokens: Collection[str]) -> tuple[str, list[Any]]:
-    """The query of `find_for_api` for all of these at once, for who runs it on another connection."""
-    sql, values = _compiled()
+def statement(*, tokens: Collection[str], for_api: bool) -> tuple[str, list[Any]]:
+    """The query of `find`, or of `find_for_api`, for all of these at once; for who runs it elsewhere."""
+    sql, values = _compiled(for_api=for_api)
     checksums = [digest(token) for token in tokens if _may_be_one(token)]
     return sql, [checksums if value is _CHECKSUMS else value for value in values]
 
 
 @cache
-def _compiled() -> tuple[str, tuple[Any, ...]]:
+def _compiled(*, for_api: bool) -> tuple[str, tuple[Any, ...]]:
     """Compiled once: that takes longer than running it."""
     these = RawSQL("SELECT unnest(%s::text[])", [_CHECKSUMS])
-    compiled: tuple[str, tuple[Any, ...]] = _usable(
-        _OF_A_PERSON | _OF_A_SERVICE, these
-    ).query.sql_with_params()
+    whose = _OF_A_PERSON | _OF_A_SERVICE if for_api else _OF_A_PERSON
+    compiled: tuple[str, tuple[Any, ...]] = _usable(whose, these).query.sql_with_params()
     return compiled
 
 
-def read_for_api(
-    *, tokens: Collection[str], rows: Iterable[tuple[Any, ...]]
-) -> tuple[dict[str, Bearer], list[int]]:
-    """Whose tokens these are, by what `statement_for_api` found; and the ids to give to `note_use`."""
+def read(*, tokens: Collection[str], rows: Iterable[tuple[Any, ...]]) -> tuple[dict[str, Bearer], list[int]]:
+    """Whose tokens these are, by what `statement` found; and the ids to give to `note_use`."""
     checksums = {digest(token): token for token in tokens}
     found = [(row, bearer) for row in (_Row(*row) for row in rows) if (bearer := _read(row))]
     bearers = {checksums[row.checksum]: bearer for row, bearer in found}

@@ -170,7 +170,7 @@ async def redeem_confirmation(
     with as_tool_errors():
         found = await _mine(confirmation_id)
         if guarded := guard.find(found.action):
-            return _of_guarded(await guard.redeem(confirmation_id, guarded, ctx))
+            return _of_guarded(await guard.redeem(found, guarded, ctx))
         if action is None or arguments is None:
             raise ToolError("Give the action and the arguments that you are about to carry out.")
         about_to_do = _action(action, arguments)

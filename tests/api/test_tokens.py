@@ -11,8 +11,8 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from confirmhub.api import lookups
-from confirmhub.api.lookups import APPLICATION
+from confirmhub.api.hot import APPLICATION
+from confirmhub.confirmations import lookups
 from confirmhub.oauth.models import AccessToken, Client
 from tests.api.serving import Caller, make_service, refusal
 from tests.bridge.hosts import make_token

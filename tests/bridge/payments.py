@@ -39,7 +39,6 @@ PAY = Guarded(
     scopes=frozenset(),
     observe=observe,
     execute=execute,
-    open_world=True,
 )
 
 

@@ -129,15 +129,15 @@ def test_a_change_after_the_last_look_is_noticed_and_put_back(
     decide_at(page)
     before: dict[str, Any] = {}
 
-    redeem_in_the_ledger = redeemer.redeem_in_thread
+    redeem_together = redeemer.redeem_together
 
-    def then_change(**how: Any) -> Any:
-        receipt = redeem_in_the_ledger(**how)
+    async def then_change(**how: Any) -> Any:
+        receipt = await redeem_together(**how)
         change(file)
         before.update(contents(file.parents[1]))
         return receipt
 
-    monkeypatch.setattr(redeemer, "redeem_in_thread", then_change)
+    monkeypatch.setattr(redeemer, "redeem_together", then_change)
     result = redeem(url, token, page)
 
     assert result["isError"]
@@ -201,14 +201,14 @@ def test_a_large_file_that_changed_after_the_last_look_is_left(
 ) -> None:
     page = ask(url, token, large)
     decide_at(page)
-    redeem_in_the_ledger = redeemer.redeem_in_thread
+    redeem_together = redeemer.redeem_together
 
-    def then_change(**how: Any) -> Any:
-        receipt = redeem_in_the_ledger(**how)
+    async def then_change(**how: Any) -> Any:
+        receipt = await redeem_together(**how)
         change(large)
         return receipt
 
-    monkeypatch.setattr(redeemer, "redeem_in_thread", then_change)
+    monkeypatch.setattr(redeemer, "redeem_together", then_change)
     result = redeem(url, token, page)
 
     assert "was changed at the last moment. It was not deleted." in result["content"][0]["text"]

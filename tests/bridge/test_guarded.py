@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 from collections.abc import Iterator
@@ -19,7 +20,8 @@ from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
-from mcp_bridge.acting import redeem_and_act
+from mcp_bridge import acting, lookups, threads
+from mcp_bridge.guard import Guarded
 from tests.bridge.hosts import call_message, decide_at, make_token, post
 from tests.bridge.payments import PAY, Pay
 from tests.bridge.serving import BALANCER, replica
@@ -168,9 +170,6 @@ def test_a_transfer_that_is_cut_off_has_not_happened_and_happens_once_when_it_is
 def test_what_a_tool_that_shares_the_transaction_refuses_leaves_the_yes_to_be_used(
     transactional_db: None, agent: Principal, alice: User
 ) -> None:
-    def refuse(*_: Any) -> str:
-        raise ToolError("The bank is closed.")
-
     shares = replace(PAY, one_transaction=True)
     arguments = Pay.model_validate(PAYMENT)
     asked = ledger.request(
@@ -178,10 +177,18 @@ def test_what_a_tool_that_shares_the_transaction_refuses_leaves_the_yes_to_be_us
     )
     decide(asked, alice)
 
+    async def act(guarded: Guarded[Pay], key: str) -> acting.Done:
+        call = acting.Call(guarded, arguments, guarded.action(arguments), agent)
+        async with threads.running(), lookups.running(), acting.running():
+            return await acting.redeem_and_act(call, await lookups.standing(asked.id, agent), key)
+
+    def refuse(*_: Any) -> str:
+        raise ToolError("The bank is closed.")
+
     with pytest.raises(ToolError, match=r"The bank is closed\. Nothing was done, and the yes was not used\."):
-        redeem_and_act(replace(shares, execute=refuse), arguments, asked.id, agent, "first")
+        asyncio.run(act(replace(shares, execute=refuse), "first"))
     between = kinds_of_events(asked)
-    done, again = (redeem_and_act(shares, arguments, asked.id, agent, "second") for _ in range(2))
+    done, again = (asyncio.run(act(shares, "second")) for _ in range(2))
 
     assert between == ["requested", "approve"]
     assert (done.replayed, again.replayed) == (False, True)

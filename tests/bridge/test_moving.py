@@ -298,15 +298,15 @@ def test_a_change_after_the_last_look_is_noticed_and_leaves_everything(
     page = deep.ask()
     decide_at(page)
     before: dict[str, Any] = {}
-    redeem_in_the_ledger = redeemer.redeem_in_thread
+    redeem_together = redeemer.redeem_together
 
-    def then_change(**how: Any) -> Any:
-        receipt = redeem_in_the_ledger(**how)
+    async def then_change(**how: Any) -> Any:
+        receipt = await redeem_together(**how)
         around = change if change in AROUND else lambda file, _new: change(file)
         before.update(change_around(deep, around))
         return receipt
 
-    monkeypatch.setattr(redeemer, "redeem_in_thread", then_change)
+    monkeypatch.setattr(redeemer, "redeem_together", then_change)
     result = deep.redeem(page)
 
     assert result["isError"]

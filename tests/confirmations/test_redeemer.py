@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import uuid
 from collections import Counter
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
@@ -12,11 +14,13 @@ import psycopg
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.utils import timezone
 
-from confirmhub.confirmations import errors, redeemer, rows
-from confirmhub.confirmations.models import Confirmation, Event
+from confirmhub.confirmations import batches, errors, ledger, queries, redeemer, rows
+from confirmhub.confirmations.models import Confirmation, Event, Outcome
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.receipts import Receipt
+from confirmhub.confirmations.states import Result
 from tests.factories import TRANSFER, kinds_of_events, make_approved, make_pending, redeem
 from tests.invariants import proves
 
@@ -38,6 +42,10 @@ def ask(confirmation: Confirmation, agent: Principal, key: str) -> Coroutine[Non
         action=replace(TRANSFER, name=confirmation.action),
         redemption_key=key,
     )
+
+
+def report(receipt: Receipt, detail: str) -> Coroutine[None, None, bool]:
+    return redeemer.report_together(receipt=receipt, result=Result.SUCCEEDED, detail=detail)
 
 
 def approved_many(agent: Principal, alice: User, count: int) -> list[Confirmation]:
@@ -124,14 +132,13 @@ def test_a_batch_that_fails_is_tried_one_by_one(
     agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     approved = approved_many(agent, alice, 3)
-    original, calls = rows.redeem_columns, []
+    original, calls = rows.redeem_parameters, []
 
-    def broken_for_many(asked: list[rows.Redemption]) -> list[list[object]]:
+    def broken_for_many(asked: list[rows.Redemption]) -> list[object]:
         calls.append(len(asked))
-        columns = original(asked)
-        return [["no uuid" for _ in asked], *columns[1:]] if len(asked) > 1 else columns
+        return ["no JSON"] if len(asked) > 1 else original(asked)
 
-    monkeypatch.setattr(rows, "redeem_columns", broken_for_many)
+    monkeypatch.setattr(rows, "redeem_parameters", broken_for_many)
 
     async def scenario() -> None:
         receipts = await asyncio.gather(*(ask(row, agent, "k") for row in approved))
@@ -144,11 +151,11 @@ def test_a_batch_that_fails_is_tried_one_by_one(
 def test_a_lost_connection_is_no_lost_answer(
     agent: Principal, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redeemer, "RECONNECT", 0.05)
+    monkeypatch.setattr(batches, "RECONNECT", 0.05)
     approved = approved_many(agent, alice, 6)
 
     def cut() -> None:
-        with psycopg.connect(redeemer.conninfo(), autocommit=True) as other:
+        with psycopg.connect(batches.conninfo(), autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND application_name = %s",
@@ -163,6 +170,49 @@ def test_a_lost_connection_is_no_lost_answer(
 
     run(scenario)
     connection.close()
+
+
+def test_reports_that_arrive_together_are_each_on_record_as_the_ledger_has_them(
+    agent: Principal, alice: User
+) -> None:
+    approved = approved_many(agent, alice, 9)
+    detail = 'said "ä\x00\ud800"'
+
+    async def scenario() -> None:
+        receipts = await asyncio.gather(*(ask(row, agent, "k") for row in approved))
+        told = await asyncio.gather(*(report(receipt, detail) for receipt in receipts))
+        assert told == [True] * 9
+        assert not await report(receipts[0], "again")
+        assert not await report(replace(receipts[1], redemption_key="guessed"), detail)
+
+    run(scenario)
+    alone = make_approved(agent, alice)
+    ledger.report_outcome(receipt=redeem(alone, agent), result=Result.SUCCEEDED, detail=detail)
+    last = [row.events.order_by("seq").last() for row in [*approved, alone]]
+    assert {(event.kind, event.actor, event.detail, event.seq) for event in last if event} == {
+        ("succeeded", "executor", json.dumps({"detail": detail}, separators=(",", ":")), 4)
+    }
+    assert [row.detail for row in Outcome.objects.all()] == [detail] * 10
+    for row in approved:
+        row.refresh_from_db()
+        assert row.has_outcome
+        assert queries.log_is_intact(confirmation_id=row.id)
+
+
+def test_without_a_database_everybody_is_sent_to_the_ledger_and_nobody_hangs(
+    agent: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "conninfo", lambda: "host=/nowhere")
+    receipt = Receipt(uuid.uuid4(), "00" * 32, "k", timezone.now(), replayed=False)
+
+    async def scenario() -> None:
+        assert not await report(receipt, "Done.")
+        spend = redeemer.redeem_together(
+            confirmation_id=receipt.confirmation_id, requester=agent, action=TRANSFER, redemption_key="k"
+        )
+        assert await spend is None
+
+    run(scenario)
 
 
 def test_redeeming_outside_of_the_lifespan_is_an_error_and_not_a_hang(agent: Principal, alice: User) -> None:

@@ -7,6 +7,7 @@ import datetime as dt
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
+from typing import Any
 
 import anyio.to_thread
 import pytest
@@ -172,5 +173,32 @@ def test_what_is_asked_and_settled_is_told_and_so_is_that_some_may_have_been_mis
                 " WHERE datname = current_database() AND application_name = %s",
                 [waiting.APPLICATION],
             )
+
+    run(scenario)
+
+
+def test_who_has_left_is_served_no_decision_not_even_one_of_the_same_moment(
+    agent: Principal, alice: User
+) -> None:
+    pending = make_pending(agent)
+    approved = make_approved(agent, alice, action=replace(TRANSFER, name="another"))
+
+    async def scenario() -> None:
+        messages = asyncio.Queue[dict[str, Any]]()
+        waits = asyncio.create_task(waiting.settled_for(messages.get, pending.id, within=LONG))
+        await wait_until_asked(pending.id)
+        messages.put_nowait({"type": "http.request"})  # some servers send the end of the body late
+        messages.put_nowait({"type": "http.disconnect"})
+        assert await waits is None
+
+        both = asyncio.create_task(waiting.settled_for(messages.get, approved.id, within=LONG))
+        await asyncio.sleep(0)
+        assert waiting._current is not None
+        waiting._current.settle(approved.id, Status.APPROVED)
+        messages.put_nowait({"type": "http.disconnect"})
+        assert await both is None
+
+        stays = waiting.settled_for(messages.get, approved.id, within=LONG)
+        assert await stays is Status.APPROVED
 
     run(scenario)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import oauth2_provider
+import psycopg
 import pytest
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
@@ -25,11 +26,13 @@ from oauth2_provider.oauth2_validators import OAuth2Validator, is_valid_resource
 from oauth2_provider.settings import oauth2_settings
 from oauth2_provider.views import AuthorizationView, OAuthServerMetadataView
 
+from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations.lookups import Reader
 from confirmhub.oauth import bearer, consent, fetcher, metadata, stepup, throttle, validator, views
 from confirmhub.oauth.scopes import OPEN_TO_ALL
 from confirmhub.oauth.validator import Validator
 from mcp_bridge import auth as bridge
-from mcp_bridge import threads
+from mcp_bridge import lookups, threads
 from tests.oauth.sites import VS_CODE
 from tests.test_peers import names_in
 
@@ -149,10 +152,11 @@ def codes_in_clear(patch: Patch) -> None:
 
 
 def sync(patch: Patch) -> None:
-    async def here(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return call(*args, **kwargs)
+    async def rows(_: Reader, sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+        with psycopg.connect(conninfo(), options="-c statement_timeout=500ms") as database:
+            return database.execute(sql.encode("ascii"), values).fetchall()
 
-    patch.setattr(bridge, "in_thread", here)
+    patch.setattr(Reader, "rows", rows)
 
 
 GAPS = {
@@ -345,24 +349,22 @@ def test_its_test_fails_on_stock_behaviour(
         test(**fixtures, **given)
 
 
+@pytest.mark.django_db
 def test_a_look_up_of_a_token_leaves_the_event_loop_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look-up waits in the database for a lock that is given free once the loop turns meanwhile."""
+    waits = "SELECT 1 FROM pg_advisory_lock_shared(%s) OFFSET 1"
+    monkeypatch.setattr(bearer, "statement", lambda **_: (waits, [19]))
+
     async def look_up() -> bool:
-        loop, free = asyncio.get_running_loop(), asyncio.Event()
-
-        def find(*, token: str) -> None:
-            # Done once the loop has turned meanwhile, which it cannot while it waits for this.
-            turned = asyncio.run_coroutine_threadsafe(wait(free), loop)
-            assert turned.result(timeout=0.5)
-
-        async def wait(event: asyncio.Event) -> bool:
-            return await event.wait()
-
-        monkeypatch.setattr(bearer, "find", find)
-        loop.call_soon(free.set)
-        async with threads.running():
-            try:
-                return await bridge.Verifier().verify_token("x") is None
-            except TimeoutError:
-                return False
+        with psycopg.connect(conninfo(), autocommit=True) as other:
+            other.execute("SELECT pg_advisory_lock(19)")
+            async with threads.running(), lookups.running():
+                looked = asyncio.create_task(bridge.Verifier().verify_token("x"))
+                await asyncio.sleep(0.05)
+                other.execute("SELECT pg_advisory_unlock(19)")
+                try:
+                    return await looked is None
+                except psycopg.errors.QueryCanceled:
+                    return False
 
     assert asyncio.run(look_up())

@@ -12,18 +12,20 @@ from typing import Any
 
 import psycopg
 
-from confirmhub.confirmations.dsn import conninfo, limits
+from confirmhub.confirmations.dsn import conninfo, keyed
 from confirmhub.confirmations.errors import RETRY_AFTER, Busy
-
-APPLICATION = "confirmhub api"  # the connection's name in pg_stat_activity
 
 type Rows = list[tuple[Any, ...]]
 
 
 class Reader:
-    """Runs queries, one after the other; a connection that was lost is made anew."""
+    """Runs queries, one after the other; a connection that was lost is made anew.
 
-    def __init__(self) -> None:
+    `name` is the connection's in pg_stat_activity.
+    """
+
+    def __init__(self, *, name: str) -> None:
+        self._name = name
         self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
         self._turn = asyncio.Lock()
 
@@ -60,7 +62,7 @@ class Reader:
 
     async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
         return await psycopg.AsyncConnection.connect(
-            conninfo(), autocommit=True, options=limits(), application_name=APPLICATION
+            conninfo(), autocommit=True, prepare_threshold=0, options=keyed(), application_name=self._name
         )
 
 

@@ -1,0 +1,156 @@
+"""Statements that take many: what arrives while one runs goes to Postgres together, in the next.
+
+Nobody is told that it was done before it is committed. Who is told None was not served by the batch, or
+nobody knows whether it was, and asks alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import psycopg
+
+from confirmhub.confirmations.dsn import conninfo, keyed
+
+BATCH = 64  # of one statement, at most
+RECONNECT = 1.0  # seconds before a dropped connection is made anew
+
+logger = logging.getLogger(__name__)
+
+type Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+
+class OfOneRow(Protocol):
+    """What can be asked for: of one confirmation each."""
+
+    @property
+    def confirmation_id(self) -> uuid.UUID: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting[Asked: OfOneRow, Answer]:
+    asked: Asked
+    answer: asyncio.Future[Answer | None]
+
+
+class Batches[Asked: OfOneRow, Answer]:
+    """One statement, on connections of its own, in one process and one event loop.
+
+    `name` is its connections' in pg_stat_activity. `parameters` makes those of the statement; `read` the
+    answer from one of its rows, each of which begins with the id of the confirmation.
+    """
+
+    def __init__(
+        self,
+        statement: str,
+        *,
+        parameters: Callable[[Sequence[Asked]], list[object]],
+        read: Callable[[Asked, tuple[Any, ...]], Answer | None],
+        connections: int,
+        name: str,
+    ) -> None:
+        self._statement = statement
+        self._parameters = parameters
+        self._read = read
+        self._connections = connections
+        self._name = name
+        self._turn = asyncio.Lock()
+        self._queue: asyncio.Queue[_Waiting[Asked, Answer]] = asyncio.Queue()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve for as long as the block runs."""
+        async with asyncio.TaskGroup() as tasks:
+            workers = [tasks.create_task(self._work()) for _ in range(self._connections)]
+            try:
+                yield
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                self._turn_away()
+
+    async def ask(self, asked: Asked) -> Answer | None:
+        """The answer, or None where the batch has none."""
+        answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self._queue.put_nowait(_Waiting(asked, answer))
+        return await answer
+
+    async def _work(self) -> None:
+        """Serve what queues, on one connection, and on a new one each time the last is lost."""
+        while True:
+            try:
+                async with await psycopg.AsyncConnection.connect(
+                    conninfo(),
+                    autocommit=True,
+                    prepare_threshold=0,
+                    options=keyed(),
+                    application_name=self._name,
+                ) as database:
+                    while True:
+                        async with (
+                            self._turn
+                        ):  # or two connections would share between them what one can take
+                            batch = await self._next()
+                        await self._serve(database, batch)
+            except psycopg.Error as exc:
+                logger.warning("%s lost the database, trying again: %s", self._name, exc)
+            self._turn_away()  # alone it fails at once if there is no database, and does not hang
+            await asyncio.sleep(RECONNECT)
+
+    def _turn_away(self) -> None:
+        while not self._queue.empty():
+            _tell(self._queue.get_nowait(), None)
+
+    async def _next(self) -> list[_Waiting[Asked, Answer]]:
+        """What has queued, in the order of the ids, so that two batches do not wait for each other's rows.
+
+        One of each id: a statement updates a row once, so a second asker goes back to the queue.
+        """
+        batch: dict[uuid.UUID, _Waiting[Asked, Answer]] = {}
+        again: list[_Waiting[Asked, Answer]] = []
+        first = await self._queue.get()
+        known = -1
+        while known < self._queue.qsize() < BATCH:
+            known = self._queue.qsize()  # who is about to ask in this turn of the loop comes along
+            await asyncio.sleep(0)
+        waiting = [first, *(self._queue.get_nowait() for _ in range(min(self._queue.qsize(), BATCH - 1)))]
+        for each in waiting:
+            if each.answer.cancelled():
+                continue
+            if each.asked.confirmation_id in batch:
+                again.append(each)
+            else:
+                batch[each.asked.confirmation_id] = each
+        for each in again:
+            self._queue.put_nowait(each)
+        return [batch[key] for key in sorted(batch)]
+
+    async def _serve(self, database: Connection, batch: list[_Waiting[Asked, Answer]]) -> None:
+        if not batch:
+            return
+        try:
+            cursor = await database.execute(
+                self._statement.encode("ascii"), self._parameters([each.asked for each in batch])
+            )
+            found = {row[0]: row for row in await cursor.fetchall()}
+        except BaseException as exc:
+            for each in batch:
+                _tell(each, None)
+            if isinstance(exc, Exception) and not database.closed:
+                logger.warning("%s: %s together failed, each goes alone: %s", self._name, len(batch), exc)
+                return
+            raise
+        for each in batch:
+            row = found.get(each.asked.confirmation_id)
+            _tell(each, self._read(each.asked, row) if row else None)
+
+
+def _tell[Asked: OfOneRow, Answer](waiting: _Waiting[Asked, Answer], answer: Answer | None) -> None:
+    if not waiting.answer.done():
+        waiting.answer.set_result(answer)
