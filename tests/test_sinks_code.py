@@ -44,8 +44,8 @@ client.name label.name accepted.name application.name
 REQUEST = "GET POST"  # forms read these; no text is built of them
 # What bears such a name and is ours: a tool's author has written it, or Django.
 OURS = """
-guarded.action guarded.arguments guarded.question self.arguments self.question admin.action answer.action
-wording.arguments
+guarded.action guarded.arguments guarded.question self.arguments self.question call.arguments call.action
+admin.action answer.action wording.arguments
 """
 RENDERERS: dict[str, Callable[[str], object]] = {
     "confirmhub.display.text": display.text,
@@ -101,8 +101,8 @@ review/queue.py _lines: row.requester_client_id row.requester_subject | looked u
 review/records.py who: row.actor | searched for the account's number
 review/records.py words: row.detail | made to a dictionary, and rendered then
 review/wording.py arguments: row.argument_items | a loop, which renders key and value
-mcp_bridge/acting.py _spend: receipt.detail | the tool's own words of the first time
-mcp_bridge/acting.py _replay: receipt.detail | the same
+mcp_bridge/acting.py _redeem_and_act: came.detail shared.detail | the tool's own words
+mcp_bridge/acting.py _replay: receipt.detail | the same, of the first time
 mcp_bridge/acting.py _recorded: outcome.detail | the same
 mcp_bridge/acting.py unfinished: confirmation.arguments | made to the tool's arguments
 mcp_bridge/answers.py waiting: confirmation.fact_items | a loop, which renders label and fact
@@ -213,7 +213,7 @@ class Reads(ast.NodeVisitor):
 def is_outside(node: ast.Attribute) -> bool:
     expression = ast.unparse(node)
     last_two = ".".join(expression.split(".")[-2:])
-    return expression not in OURS.split() and bool({node.attr, last_two} & set(OUTSIDE.split()))
+    return last_two not in OURS.split() and bool({node.attr, last_two} & set(OUTSIDE.split()))
 
 
 def imported(tree: ast.Module, path: str) -> dict[str, str]:
