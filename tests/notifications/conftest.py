@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,12 +24,7 @@ from tests.oauth.sites import authority
 @pytest.fixture(scope="module")
 def running_sink() -> Iterator[Sink]:
     with Sink() as sink:
-        thread = threading.Thread(target=sink.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
         yield sink
-        sink.open.set()
-        sink.shutdown()
-        thread.join()
 
 
 @pytest.fixture

@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
 import email
 import email.policy
 import queue
-import socketserver
+import socket
 import threading
-from contextlib import suppress
 from email.message import EmailMessage
+from typing import Self
 
-SOON = 20.0  # seconds; a worker's start on a busy machine is most of it
+from aiosmtpd.smtp import SMTP, Envelope, Session
+
+SOON = 60.0  # seconds; a worker's start on a busy machine is most of it
 
 
-class Sink(socketserver.ThreadingTCPServer):
+class Sink:
     """Keeps what it gets, and refuses whom it is told to."""
 
-    daemon_threads = True
-
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Session)
         self.received: queue.Queue[EmailMessage] = queue.Queue()
         self.answers: dict[str, str] = {}  # recipient -> answer to RCPT
         self.open = threading.Event()  # cleared: mail comes in, and is never acknowledged
         self.open.set()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._ended = asyncio.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run)
 
-    @property
-    def port(self) -> int:
-        return int(self.server_address[1])
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open.set()
+        self._loop.call_soon_threadsafe(self._ended.set)
+        self._thread.join()
 
     def took(self, message_id: str) -> None:
         """Called for each mail that came in."""
@@ -36,38 +46,27 @@ class Sink(socketserver.ThreadingTCPServer):
         """The next mail. Raises queue.Empty when none comes in time (seconds)."""
         return self.received.get(timeout=within)
 
+    async def handle_RCPT(  # noqa: N802 - the server calls it so
+        self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]
+    ) -> str:
+        envelope.rcpt_tos.append(address)
+        return self.answers.get(address, "250 OK")
 
-class _Session(socketserver.StreamRequestHandler):
-    """One connection: as much of RFC 5321 as smtplib speaks."""
-
-    server: Sink
-
-    def handle(self) -> None:
-        with suppress(ConnectionError):
-            self._answer("220 sink ESMTP")
-            while line := self.rfile.readline().decode("ascii", "replace").strip():
-                verb = line.partition(" ")[0].upper()
-                if verb == "DATA":
-                    self._take()
-                elif verb == "RCPT":
-                    address = line.partition("<")[2].partition(">")[0]
-                    self._answer(self.server.answers.get(address, "250 OK"))
-                elif verb == "QUIT":
-                    return self._answer("221 bye")
-                else:
-                    self._answer("250 OK")
-        return None
-
-    def _take(self) -> None:
-        self._answer("354 go on")
-        lines = list(iter(self.rfile.readline, b".\r\n"))
-        raw = b"".join(line.removeprefix(b".") if line.startswith(b"..") else line for line in lines)
-        message = email.message_from_bytes(raw, policy=email.policy.default)
+    async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
+        assert isinstance(envelope.content, bytes)
+        message = email.message_from_bytes(envelope.content, policy=email.policy.default)
         assert isinstance(message, EmailMessage)
-        self.server.took(message["Message-ID"])
-        self.server.received.put(message)
-        self.server.open.wait()
-        self._answer("250 OK")
+        self.took(message["Message-ID"])
+        self.received.put(message)
+        if not self.open.is_set():
+            await asyncio.to_thread(self.open.wait)
+        return "250 OK"
 
-    def _answer(self, line: str) -> None:
-        self.wfile.write(line.encode("ascii") + b"\r\n")
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._serve())
+
+    async def _serve(self) -> None:
+        server = await self._loop.create_server(lambda: SMTP(self, loop=self._loop), sock=self._listener)
+        await self._ended.wait()
+        server.close()

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -245,13 +244,9 @@ def sends_what_is_due(walk: Walk, person: User, receiver: Receiver, settings: Se
     make_pending(principal_for(person), action=action, summary="canary-summary")
     settings.NOTICE_ARGUMENTS = True
     with Sink() as sink:
-        thread = threading.Thread(target=sink.serve_forever, args=(0.05,))
-        thread.start()
         server = {"host": "127.0.0.1", "port": sink.port, "timeout": 5}
         for options in ({"username": "canary-user", "password": "canary-password"}, {}):
             settings.MAILERS = {"default": {"OPTIONS": server | options}}
             Notice.objects.filter(sent_at=None).update(due_at=Now(), given_up_at=None, attempts=0)
             work(receiver)
         assert "canary-account" in str(sink.next().get_body(("plain",)))
-        sink.shutdown()
-        thread.join()
