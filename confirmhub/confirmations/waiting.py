@@ -114,11 +114,14 @@ class _Waiters:
                 look_at_all = clock() + POLL
             if not self.unread:
                 continue
-            # Taken off the list only when read: what a lost connection did not answer is asked again.
-            ids = set(self.unread)
-            cursor = await connection.execute(_READ, [sorted(ids)])
-            found = {row[0]: Status(str(row[1])) for row in await cursor.fetchall()}
-            self.unread -= ids
+            # Taken off the list before: what is told while this reads is read again, or it would be missed.
+            ids, self.unread = self.unread, set()
+            try:
+                cursor = await connection.execute(_READ, [sorted(ids)])
+                found = {row[0]: Status(str(row[1])) for row in await cursor.fetchall()}
+            except BaseException:
+                self.unread |= ids  # what a lost connection did not answer is asked again
+                raise
             for confirmation_id in ids:
                 status = found.get(confirmation_id, Status.EXPIRED)  # gone: it was finished long ago
                 if status != Status.PENDING:

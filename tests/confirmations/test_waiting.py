@@ -7,7 +7,7 @@ import datetime as dt
 import uuid
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import anyio.to_thread
 import pytest
@@ -202,3 +202,33 @@ def test_who_has_left_is_served_no_decision_not_even_one_of_the_same_moment(
         assert await stays is Status.APPROVED
 
     run(scenario)
+
+
+def test_a_decision_that_is_told_while_the_status_is_read_is_not_missed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waiting, "POLL", 3600.0)
+    confirmation_id = uuid.uuid4()
+    waiters = waiting._Waiters()
+    answers = [Status.APPROVED, Status.PENDING]
+
+    class Database:
+        """Reads what was so before the decision, which is told before the answer is here."""
+
+        async def execute(self, _: str, values: list[list[uuid.UUID]]) -> Database:
+            assert values == [[confirmation_id]]
+            return self
+
+        async def fetchall(self) -> list[tuple[uuid.UUID, Status]]:
+            waiters.look_at({confirmation_id})
+            return [(confirmation_id, answers.pop())]
+
+    async def main() -> Status:
+        reading = asyncio.create_task(waiters.read(cast(Any, Database())))
+        with waiters.one(confirmation_id) as future:
+            try:
+                return await asyncio.wait_for(future, 5)
+            finally:
+                reading.cancel()
+
+    assert asyncio.run(main()) is Status.APPROVED
