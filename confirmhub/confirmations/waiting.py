@@ -27,7 +27,8 @@ from confirmhub.confirmations.states import Status
 
 CHANNEL = "confirmhub_settled"
 APPLICATION = "confirmhub waiting"  # its connections' name in pg_stat_activity
-POLL = 2.0  # seconds between looks at all who wait
+POLL = 2.0  # seconds in which all who wait are looked at once
+SLICES = 8  # in so many parts, so that a crowd does not stop the event loop
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
 RETRY_AFTER = 5  # seconds until it is worth trying to wait again
 
@@ -104,14 +105,14 @@ class _Waiters:
 
     async def read(self, connection: Connection) -> None:
         clock = asyncio.get_running_loop().time
-        look_at_all = clock()
+        look_at_some, part = clock(), 0
         while True:
             with suppress(TimeoutError):
-                await asyncio.wait_for(self.news.wait(), max(0.0, look_at_all - clock()))
+                await asyncio.wait_for(self.news.wait(), max(0.0, look_at_some - clock()))
             self.news.clear()
-            if clock() >= look_at_all:
-                self.unread = set(self.waiting)
-                look_at_all = clock() + POLL
+            if clock() >= look_at_some:
+                self.unread |= {id_ for id_ in self.waiting if id_.int % SLICES == part}
+                look_at_some, part = clock() + POLL / SLICES, (part + 1) % SLICES
             if not self.unread:
                 continue
             # Taken off the list before: what is told while this reads is read again, or it would be missed.
