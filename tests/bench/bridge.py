@@ -203,7 +203,7 @@ async def load(port: int, requests: Sequence[bytes], seconds: float) -> list[flo
 
 def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int) -> dict[str, Any]:
     """Short turns of each, so that what else the machine does hits both alike; the first warms up."""
-    most = 1_000  # calls in a turn, at the most
+    most = 3_000  # calls in a turn, at the most
     found: dict[str, Any] = {name: {"seconds": 0.0, "cpu": 0.0, "taken": []} for name in ("bare", "guarded")}
     for turn in range(turns + 1):
         requests = {
