@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-import socket
-import threading
-import time
 import uuid
-from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -17,7 +13,6 @@ from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
-from confirmhub.aap import routes
 from confirmhub.aap.models import Submission
 from confirmhub.confirmations import audit, ledger
 from confirmhub.confirmations.models import Confirmation, Rule
@@ -31,7 +26,6 @@ from tests.bridge.hosts import make_token
 from tests.confirmations.clock import make_overdue
 from tests.factories import decide, kinds_of_events, make_user
 from tests.invariants import proves
-from tests.notifications.support import eventually
 
 CONTEXT = {"call_id": "c", "nested": {"list": [1, 1.5, None, True], "half": "\ud800"}}
 
@@ -132,70 +126,6 @@ def test_a_policy_that_denies_is_told(raw: Raw) -> None:
     Rule.objects.create(name="refunds", rank=1, mode=Mode.DENY)
 
     assert refusal(raw.ask()) == (403, "authorization", "policy_denies")
-
-
-def test_a_wait_ends_with_the_decision(raw: Raw, alice: User) -> None:
-    made = raw.ask()
-    id_ = made.json()["id"]
-    answers: list[httpx2.Response] = []
-    waiter = threading.Thread(target=lambda: answers.append(raw.get(id_, "?wait=30s")))
-    began = time.monotonic()
-    waiter.start()
-    decide(row(made), alice, Verdict.DENY)
-    waiter.join()
-
-    assert time.monotonic() - began < 10
-    assert answers[0].json()["status"] == "denied"
-
-
-def test_a_wait_ends_when_its_time_is_up(raw: Raw) -> None:
-    waited = raw.get(raw.ask().json()["id"], "?wait=1s")
-
-    assert (waited.status_code, waited.json()["status"]) == (200, "pending")
-
-
-def test_who_waits_with_a_token_that_is_revoked_meanwhile_reads_nothing(raw: Raw) -> None:
-    made = raw.ask()
-    answers: list[httpx2.Response] = []
-    path = f"{made.json()['id']}"
-    waiter = threading.Thread(target=lambda: answers.append(raw.get(path, "?wait=2s")))
-    waiter.start()
-    # Long enough for the first look-up; the second comes when the wait is over.
-    threading.Event().wait(0.7)
-    AccessToken.objects.all().delete()
-    waiter.join()
-
-    assert refusal(answers[0]) == (401, "authentication", "invalid_credential")
-
-
-def test_more_waiters_than_a_process_takes_are_sent_away(raw: Raw, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "MOST_WAITING", 0)
-
-    answer = raw.get(raw.ask().json()["id"], "?wait=1s")
-
-    assert refusal(answer) == (503, "dependency", "busy")
-    assert answer.headers["Retry-After"] == "5"
-
-
-def test_who_has_left_waits_no_more_and_nobody_takes_all_places(
-    raw: Raw, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(routes, "MOST_OF_ONE", 1)
-    id_, at = raw.ask().json()["id"], urlsplit(raw.base)
-
-    def taken() -> int:
-        assert routes._running
-        return routes._running.places.taken.total()
-
-    with socket.create_connection(("127.0.0.1", at.port or 80), timeout=20) as opened:
-        line = f"GET {at.path}/v1/requests/{id_}?wait=30s HTTP/1.1\r\nHost: {at.netloc}\r\n"
-        opened.sendall(f"{line}Authorization: Bearer {raw.token}\r\n\r\n".encode())
-        eventually(lambda: taken() == 1)
-        second = raw.get(id_, "?wait=1s")
-    eventually(lambda: taken() == 0)
-
-    assert refusal(second) == (429, "rate_limit", "too_many_requests")
-    assert second.headers["Retry-After"] == "5"
 
 
 def test_the_type_of_a_body_is_read_in_any_case(raw: Raw) -> None:
