@@ -1,4 +1,7 @@
-"""What `tests.bench.bridge` calls: a guarded tool and a bare one, that do the same, which is nothing."""
+"""What `tests.bench.bridge` calls: a guarded tool and bare ones, that do the same, which is nothing.
+
+A guarded tool is of functions that may block, so the one to hold it to is too: the SDK gives it a thread.
+"""
 
 from __future__ import annotations
 
@@ -38,11 +41,20 @@ GUARDED = Guarded(
 )
 
 
-async def count_bare(n: int) -> str:
+def count_bare(n: int) -> str:
+    """Counts."""
+    return f"Counted {n}."
+
+
+async def count_on_the_loop(n: int) -> str:
     """Counts."""
     return f"Counted {n}."
 
 
 def tools() -> list[BridgeTool]:
-    bare = Tool.from_function(count_bare, title="Count", annotations=ToolAnnotations(destructive_hint=True))
-    return [as_tool(GUARDED), BridgeTool(bare, BASE)]
+    hints = ToolAnnotations(destructive_hint=True)
+    bare = [
+        Tool.from_function(count, title="Count", annotations=hints)
+        for count in (count_bare, count_on_the_loop)
+    ]
+    return [as_tool(GUARDED), *(BridgeTool(tool, BASE) for tool in bare)]
