@@ -9,7 +9,6 @@ from http.client import HTTPConnection
 import httpx2
 import pytest
 from django.contrib.auth.models import User
-from django.db import OperationalError
 
 from confirmhub.oauth import bearer
 from tests.bridge.hosts import call_message, make_token, post
@@ -210,14 +209,14 @@ def test_the_scope_of_administration_implies_the_others(url: str, alice: User) -
 def test_a_database_that_does_not_answer_is_no_refusal_of_the_token(
     application: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*, token: str) -> None:
-        raise OperationalError("connection refused")
+    def cut_off(*, tokens: list[str], for_api: bool) -> tuple[str, list[object]]:
+        return "SELECT pg_terminate_backend(pg_backend_pid())", []
 
-    monkeypatch.setattr(bearer, "find", fail)
+    monkeypatch.setattr(bearer, "statement", cut_off)
     answer = post(application, LIST, token="chat_any")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
-    assert "connection refused" not in answer.text
+    assert "terminat" not in answer.text
 
 
 def test_the_metadata_names_resource_issuer_and_scopes(application: str) -> None:
