@@ -5,8 +5,8 @@
 One web process, as it runs in production, and the same bearer token in every call. In turns, calls a second
 of a bare tool of the SDK, and of a guarded one that was approved: it opens its sealed state, looks again,
 redeems, acts and records the outcome. Both are of functions that may block, which the bar is for; the figures
-of a bare one that runs on the event loop stand beside. Then so many hosts wait at once for a person: what each
-takes of the server's memory, and how soon it has its result once the decision is committed.
+of a bare one that runs on the event loop stand beside. Then so many hosts wait at once for a person: what
+each takes of the server's memory, and how soon it has its result once the decision is committed.
 """
 
 from __future__ import annotations
