@@ -27,6 +27,9 @@ _EVERYDAY = frozenset("\u042b\u042e\u044e")
 # The scripts that a word is first thought to be in, if it can be.
 _ORDER = ("Latin", "Cyrillic", "Greek", "Arabic", "Devanagari", "Thai", "Han")
 
+_KATAKANA = "Katakana"
+_UNSPACED = frozenset({"Han", "Hiragana", _KATAKANA, "Bopomofo"})
+
 type Scripts = frozenset[str]
 _ANY: Scripts = frozenset()
 
@@ -86,11 +89,22 @@ def _words(value: str, chunk: range) -> Iterator[_Word]:
 
 
 def _nearest(value: str, run: Sequence[int]) -> Iterator[Scripts]:
-    """For each place, the scripts of the nearest letter that looks like no other."""
+    """For each place, the scripts of the nearest letter that looks like no other.
+
+    What can be read as Katakana, and stands beside some that can be read as nothing else, is read so.
+    """
     clear = [_ANY if len(_alike(_look(value[at]))) > 1 else scripts_of(value[at]) for at in run]
     after = reversed(list(_last(clear[::-1])))
-    for (since, last), (until, following) in zip(_last(clear), after, strict=True):
-        yield last | following if since == until else last if since < until else following
+    homes = [
+        last | following if since == until else last if since < until else following
+        for (since, last), (until, following) in zip(_last(clear), after, strict=True)
+    ]
+    for kana, group in itertools.groupby(
+        range(len(run)), lambda at: _KATAKANA in _ranks(_look(value[run[at]]))
+    ):
+        places = list(group)
+        is_clear = kana and any(_KATAKANA in clear[at] for at in places)
+        yield from [frozenset({_KATAKANA})] * len(places) if is_clear else [homes[at] for at in places]
 
 
 def _last(clear: Sequence[Scripts]) -> Iterator[tuple[int, Scripts]]:
@@ -161,6 +175,9 @@ def _usual(look: str, home: Scripts) -> str:
     if len(look) > 1 and look.isascii():
         return look
     alike = _alike(look)
+    # ASCII is at home beside scripts without spaces: the digits of a date, a name.
+    if alike[0].isascii() and not home.isdisjoint(_UNSPACED):
+        return alike[0]
     return next((char for char in alike if scripts_of(char) & home), alike[0])
 
 

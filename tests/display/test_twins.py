@@ -130,6 +130,7 @@ def test_what_looks_alike_is_what_another_source_says() -> None:
         pytest.param("தமிழ் மொழி", id="tamil"),
         pytest.param("한국어 텍스트입니다", id="korean"),
         pytest.param("カタログをもう一度", id="japanese"),
+        pytest.param("日本語カタログ 2026年10月", id="japanese-with-a-date"),
         pytest.param("请删除第一个文件", id="chinese"),
     ],
 )
