@@ -57,10 +57,11 @@ pages/_asked.html: asks screen.asked.text screen.asker.since
 pages/_drift.html: drift.approved.text drift.digest
 pages/_gist.html: gist.more
 pages/_line.html: line.age line.asked.iso line.check line.id
+pages/_notes.html: note.level note.message
 pages/_past.html: line.age line.state.label line.state.tone
-pages/_value.html: note.level note.message value.exact value.fingerprint
+pages/_value.html: value.exact value.fingerprint
 pages/_votes.html: vote.at.iso vote.at.text vote.seen
-pages/_what.html: note.level note.message row.depth row.kind row.level row.position
+pages/_what.html: row.depth row.kind row.level row.position
     screen.compared_with.text
 pages/confirm.html: screen.approvals_needed screen.approvals_needed|pluralize screen.due.iso
     screen.due.text screen.fresh_within screen.left screen.my_vote.at.text screen.now screen.seal

@@ -11,7 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.test import Client as Browser
 from django.utils import timezone
 
-from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Mode
@@ -133,3 +133,26 @@ def test_who_decides_for_others_reads_for_whose_account(
 
     words = f"unknown {'asked' if settled else 'asks'} for the account alice host not verified"
     assert told(stranger, asked) == words
+
+
+def test_what_looks_like_something_else_is_told_of_beside_the_values_too(
+    browser: Browser, alice: User
+) -> None:
+    client_id = "https://claude.ai/oauth/client.json"
+    connect(client_id, name="Cl\u0430ude", redirect_uris="https://claude.ai/api/callback")
+    confirmation = make_pending(
+        Principal(client_id, str(alice.pk)),
+        action=Action(AUDIENCE, "run", {}),
+        question="Pay p\u0430ypal?",
+        observation=Observation(facts=(("B\u0430nk", "one"),), fingerprint=""),
+    )
+
+    page = browser.get(f"/confirm/{confirmation.id}").content.decode()
+
+    blocks = re.findall(r"<small>(About [^<]*).*?</small>(.*?)</div>", page, re.DOTALL)
+    assert [about.split(" “")[0].rstrip(":") for about, _ in blocks] == [
+        "About the question",
+        "About the name",
+        "About the name on the left",
+    ]
+    assert all("CYRILLIC SMALL LETTER A" in notes for _, notes in blocks)
