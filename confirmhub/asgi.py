@@ -28,6 +28,7 @@ from confirmhub.confirmations import redeemer, waiting  # noqa: E402
 from confirmhub.ops.health import healthz, livez  # noqa: E402
 from confirmhub.ops.inlet import Gate, Inlet  # noqa: E402
 from confirmhub.ops.metrics import metrics  # noqa: E402
+from confirmhub.ops.proxies import Addressed  # noqa: E402
 from confirmhub.ops.stopping import Ending  # noqa: E402
 from confirmhub.ops.watch import Watched, start_tracing  # noqa: E402
 from confirmhub.pages import live  # noqa: E402
@@ -69,7 +70,10 @@ def create() -> Starlette:
             *probes,
             Mount("/", Inlet(cast(ASGIApp, pages))),
         ],
-        middleware=[Middleware(Watched), Middleware(Ending), Middleware(Gate, unnamed=unnamed)],
+        middleware=[
+            *(Middleware(Addressed), Middleware(Watched), Middleware(Ending)),
+            Middleware(Gate, unnamed=unnamed),
+        ],
         lifespan=lifespan,
     )
 
