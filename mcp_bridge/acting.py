@@ -170,7 +170,7 @@ def _taken_back(confirmation_id: uuid.UUID, requester: Principal, why: str, agai
 def _effect(call: Call, seen: Observation) -> Callable[[Receipt], str]:
     def effect(receipt: Receipt) -> str:
         try:
-            return call.guarded.execute(receipt, call.arguments, seen)
+            return _told(call, call.guarded.execute(receipt, call.arguments, seen))
         except ToolError as exc:
             raise ToolError(f"{exc} Nothing was done, and the yes was not used.") from exc
 
@@ -179,11 +179,19 @@ def _effect(call: Call, seen: Observation) -> Callable[[Receipt], str]:
 
 def _execute(call: Call, receipt: Receipt, seen: Observation) -> _Came:
     try:
-        return _Came(Result.SUCCEEDED, call.guarded.execute(receipt, call.arguments, seen))
+        return _Came(Result.SUCCEEDED, _told(call, call.guarded.execute(receipt, call.arguments, seen)))
     except ToolError as exc:
         return _Came(Result.FAILED, str(exc), exc)
     except Exception as exc:  # noqa: BLE001 - it is raised once it is on record
         return _Came(Result.FAILED, "The tool failed; the service's log has the cause.", exc)
+
+
+def _told(call: Call, done: object) -> str:
+    """What the tool says that it did; it has acted, whatever it returns."""
+    if isinstance(done, str):
+        return done
+    logger.error("%s returned %s where a text is due", call.guarded.name, type(done).__name__)
+    return "It was done. The tool did not say what came of it."
 
 
 async def _report(receipt: Receipt, result: Result, detail: str) -> None:

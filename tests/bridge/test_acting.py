@@ -88,3 +88,18 @@ def test_rounds_differ_in_length_and_none_is_longer_than_is_said() -> None:
     assert max(lengths) <= rounds.HOLD
     assert min(lengths) >= rounds.HOLD * (1 - rounds.SPREAD)
     assert max(lengths) - min(lengths) > rounds.HOLD * rounds.SPREAD / 2
+
+
+@pytest.mark.parametrize("returned", [None, 5, b"Paid."])
+def test_a_tool_that_acts_and_returns_no_text_has_an_outcome(
+    approved: Confirmation, agent: Principal, returned: object
+) -> None:
+    async def main() -> acting.Done:
+        async with AsyncExitStack() as stack:
+            await serve(stack)
+            return await act(replace(PAY, execute=lambda *_: returned), approved, agent)
+
+    done = asyncio.run(main())
+
+    assert done.message == "It was done. The tool did not say what came of it."
+    assert Outcome.objects.get(confirmation=approved).result == Result.SUCCEEDED
