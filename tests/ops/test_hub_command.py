@@ -62,6 +62,13 @@ def test_programs_get_the_arguments_as_they_are(agent: Principal) -> None:
     assert row["arguments"] == ARGUMENTS
 
 
+def test_the_person_is_named(agent: Principal, alice: User) -> None:
+    row = make_pending(agent)
+
+    assert hub("list").splitlines()[0].endswith("  for alice")
+    assert f"On behalf of     alice (account {alice.pk})" in hub("show", row.id).splitlines()
+
+
 def test_the_clients_of_a_list_are_looked_up_at_once(agent: Principal, alice: User) -> None:
     for number in range(3):
         action = Action(audience=AUDIENCE, name="files.delete", arguments={"n": number})
@@ -70,7 +77,7 @@ def test_the_clients_of_a_list_are_looked_up_at_once(agent: Principal, alice: Us
     with CaptureQueriesContext(connection) as asked:
         hub("list")
 
-    assert len(asked) == 2
+    assert len(asked) == 3  # the rows, their clients, their people
 
 
 def test_what_an_agent_wrote_reaches_no_terminal_as_it_is(agent: Principal) -> None:

@@ -23,6 +23,7 @@ from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import Result, Status
 from confirmhub.oauth import clients
+from confirmhub.review import wording
 
 SHORT = 64  # characters of a value in a list
 
@@ -79,6 +80,7 @@ class Command(BaseCommand):
             self._print(*map(_record, found))
             return
         labels = clients.describe_all(client_ids={row.requester_client_id for row in found})
+        people = wording.names({row.requester_subject for row in found})
         for row in found:
             words = (
                 str(row.id),
@@ -86,6 +88,7 @@ class Command(BaseCommand):
                 _time(row.requested_at),
                 display.short(row.action, SHORT),
                 display.short(labels[row.requester_client_id].host, SHORT),
+                f"for {people.get(row.requester_subject, display.short(row.requester_subject, SHORT))}",
             )
             self.stdout.write("  ".join(words))
         self.stderr.write(f"{len(found)} shown, the newest first.")
@@ -96,11 +99,13 @@ class Command(BaseCommand):
             self._print(_record(row))
             return
         client = clients.describe(client_id=row.requester_client_id)
+        subject = row.requester_subject
+        person = display.unshow(wording.names({subject}).get(subject, ""))  # all lines are rendered below
         outcome = getattr(row, "outcome", None)
         lines = [
             ("Status", row.effective_status),
             ("Who asks", client.host + ("" if client.verified else " (not verified)")),
-            ("On behalf of", row.requester_subject),
+            ("On behalf of", f"{person} (account {subject})" if person else subject),
             ("Question", row.question),
             ("Action", row.action),
             *((f"Argument {name}", json.dumps(value)) for name, value in row.argument_items),
