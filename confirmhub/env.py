@@ -11,6 +11,16 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 BROKERS = ("memory", "redis", "rediss", "amqp", "amqps")
+STATEMENT = 10  # seconds that a statement may run, in Postgres
+# A database that has fallen silent, after a fail-over or behind a router that forgot the connection, resets
+# nothing: without these a connection to it waits for hours. libpq ignores them on Unix sockets.
+CONNECTION = {
+    "connect_timeout": 5,  # seconds, for each address
+    "keepalives_idle": 10,  # seconds
+    "keepalives_interval": 5,  # seconds
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15_000,  # milliseconds
+}
 _NEW_KEY = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 

@@ -87,7 +87,11 @@ DATABASES: dict[str, Any] = {
         "CONN_MAX_AGE": None,
         "CONN_HEALTH_CHECKS": True,
         # A move that waits longer than this for its row gives up with a clear refusal.
-        "OPTIONS": {"options": "-c lock_timeout=3s -c statement_timeout=10s", **_tls},
+        "OPTIONS": {
+            "options": f"-c lock_timeout=3s -c statement_timeout={env.STATEMENT}s",
+            **env.CONNECTION,
+            **_tls,
+        },
     }
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -16,14 +16,12 @@ from typing import Any, Protocol
 
 import psycopg
 
-from confirmhub.confirmations.dsn import conninfo, keyed
+from confirmhub.confirmations import dsn
 
 BATCH = 64  # of one statement, at most
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
 
 logger = logging.getLogger(__name__)
-
-type Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
 
 class OfOneRow(Protocol):
@@ -85,12 +83,8 @@ class Batches[Asked: OfOneRow, Answer]:
         """Serve what queues, on one connection, and on a new one each time the last is lost."""
         while True:
             try:
-                async with await psycopg.AsyncConnection.connect(
-                    conninfo(),
-                    autocommit=True,
-                    prepare_threshold=0,
-                    options=keyed(),
-                    application_name=self._name,
+                async with await dsn.connect(
+                    name=self._name, options=dsn.keyed(), prepare_threshold=0
                 ) as database:
                     while True:
                         async with (
@@ -131,14 +125,15 @@ class Batches[Asked: OfOneRow, Answer]:
             self._queue.put_nowait(each)
         return [batch[key] for key in sorted(batch)]
 
-    async def _serve(self, database: Connection, batch: list[_Waiting[Asked, Answer]]) -> None:
+    async def _serve(self, database: dsn.Connection, batch: list[_Waiting[Asked, Answer]]) -> None:
         if not batch:
             return
         try:
-            cursor = await database.execute(
-                self._statement.encode("ascii"), self._parameters([each.asked for each in batch])
-            )
-            found = {row[0]: row for row in await cursor.fetchall()}
+            with dsn.in_time(database):
+                cursor = await database.execute(
+                    self._statement.encode("ascii"), self._parameters([each.asked for each in batch])
+                )
+                found = {row[0]: row for row in await cursor.fetchall()}
         except BaseException as exc:
             for each in batch:
                 _tell(each, None)

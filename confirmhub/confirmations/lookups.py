@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from confirmhub.confirmations.dsn import conninfo, keyed
+from confirmhub.confirmations import dsn
 from confirmhub.confirmations.errors import RETRY_AFTER, Busy
 
 type Rows = list[tuple[Any, ...]]
@@ -26,7 +26,7 @@ class Reader:
 
     def __init__(self, *, name: str) -> None:
         self._name = name
-        self._connection: psycopg.AsyncConnection[tuple[Any, ...]] | None = None
+        self._connection: dsn.Connection | None = None
         self._turn = asyncio.Lock()
 
     async def rows(self, sql: str, values: Sequence[Any]) -> Rows:
@@ -35,19 +35,17 @@ class Reader:
         Raises:
             Busy: The database is away, or took too long.
         """
-        async with self._turn:
-            try:
-                if (kept := self._connection) is not None:
-                    try:
-                        return await self._run(kept, sql, values)
-                    except psycopg.OperationalError:
-                        if not kept.closed:
-                            raise  # it took too long, and would again
-                        self._connection = None  # it was lost since: try another
-                self._connection = await self._connect()
-                return await self._run(self._connection, sql, values)
-            except psycopg.OperationalError as exc:
-                raise Busy(retry_after=RETRY_AFTER) from exc
+        try:
+            async with asyncio.timeout(dsn.PATIENCE):
+                await self._turn.acquire()
+        except TimeoutError as exc:
+            raise Busy(retry_after=RETRY_AFTER) from exc
+        try:
+            return await self._rows(sql, values)
+        except psycopg.OperationalError as exc:
+            raise Busy(retry_after=RETRY_AFTER) from exc
+        finally:
+            self._turn.release()
 
     async def close(self) -> None:
         """End the connection."""
@@ -55,15 +53,24 @@ class Reader:
             await self._connection.close()
             self._connection = None
 
-    @staticmethod
-    async def _run(connection: psycopg.AsyncConnection[tuple[Any, ...]], sql: str, values: Any) -> Rows:
-        cursor = await connection.execute(sql.encode("ascii"), values)
-        return await cursor.fetchall()
+    async def _rows(self, sql: str, values: Sequence[Any]) -> Rows:
+        if (kept := self._connection) is not None:
+            try:
+                return await self._run(kept, sql, values)
+            except dsn.Silent:
+                raise  # whoever asks next tries another
+            except psycopg.OperationalError:
+                if not kept.closed:
+                    raise  # it took too long, and would again
+                self._connection = None  # it was lost since: try another
+        self._connection = await dsn.connect(name=self._name, options=dsn.keyed(), prepare_threshold=0)
+        return await self._run(self._connection, sql, values)
 
-    async def _connect(self) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-        return await psycopg.AsyncConnection.connect(
-            conninfo(), autocommit=True, prepare_threshold=0, options=keyed(), application_name=self._name
-        )
+    @staticmethod
+    async def _run(connection: dsn.Connection, sql: str, values: Any) -> Rows:
+        with dsn.in_time(connection):
+            cursor = await connection.execute(sql.encode("ascii"), values)
+            return await cursor.fetchall()
 
 
 class Together[Key: Hashable, Value]:

@@ -19,8 +19,7 @@ from typing import Any
 
 import psycopg
 
-from confirmhub.confirmations import outbox
-from confirmhub.confirmations.dsn import conninfo
+from confirmhub.confirmations import dsn, outbox
 from confirmhub.confirmations.errors import Busy
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
@@ -29,13 +28,13 @@ CHANNEL = "confirmhub_settled"
 APPLICATION = "confirmhub waiting"  # its connections' name in pg_stat_activity
 POLL = 2.0  # seconds in which all who wait are looked at once
 SLICES = 8  # in so many parts, so that a crowd does not stop the event loop
+HEARD = 10.0  # seconds after which the database is asked whether it is still there, since silence is no sign
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
 RETRY_AFTER = 5  # seconds until it is worth trying to wait again
 
 logger = logging.getLogger(__name__)
 
 type Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-type Connection = psycopg.AsyncConnection[tuple[object, ...]]
 
 _READ = """
 SELECT id, CASE
@@ -93,17 +92,21 @@ class _Waiters:
             if not others:
                 self.waiting.pop(confirmation_id, None)
 
-    async def listen(self, connection: Connection) -> None:
-        await connection.execute(f"LISTEN {CHANNEL}")
-        await connection.execute(f"LISTEN {outbox.CHANNEL}")
+    async def listen(self, connection: dsn.Connection) -> None:
+        with dsn.in_time(connection):
+            await connection.execute(f"LISTEN {CHANNEL}")
+            await connection.execute(f"LISTEN {outbox.CHANNEL}")
         self.look_at(set(self.waiting))  # what was missed while there was no connection
         self.change()
-        async for notification in connection.notifies():
-            self.change()
-            with suppress(ValueError):
-                self.look_at({uuid.UUID(notification.payload)})
+        while True:
+            async for notification in connection.notifies(timeout=HEARD):
+                self.change()
+                with suppress(ValueError):
+                    self.look_at({uuid.UUID(notification.payload)})
+            with dsn.in_time(connection):
+                await connection.execute("SELECT 1")
 
-    async def read(self, connection: Connection) -> None:
+    async def read(self, connection: dsn.Connection) -> None:
         clock = asyncio.get_running_loop().time
         look_at_some, part = clock(), 0
         while True:
@@ -118,8 +121,9 @@ class _Waiters:
             # Taken off the list before: what is told while this reads is read again, or it would be missed.
             ids, self.unread = self.unread, set()
             try:
-                cursor = await connection.execute(_READ, [sorted(ids)])
-                found = {row[0]: Status(str(row[1])) for row in await cursor.fetchall()}
+                with dsn.in_time(connection):
+                    cursor = await connection.execute(_READ, [sorted(ids)])
+                    found = {row[0]: Status(str(row[1])) for row in await cursor.fetchall()}
             except BaseException:
                 self.unread |= ids  # what a lost connection did not answer is asked again
                 raise
@@ -262,13 +266,11 @@ def _running() -> _Waiters:
     return _current
 
 
-async def _connected(work: Callable[[Connection], Awaitable[None]]) -> None:
+async def _connected(work: Callable[[dsn.Connection], Awaitable[None]]) -> None:
     """Work on a connection, and on a new one each time the last is lost."""
     while True:
         try:
-            async with await psycopg.AsyncConnection.connect(
-                conninfo(), autocommit=True, application_name=APPLICATION
-            ) as connection:
+            async with await dsn.connect(name=APPLICATION, options=dsn.limits()) as connection:
                 await work(connection)
         except psycopg.OperationalError as exc:
             logger.warning("lost the database while waiting, trying again: %s", exc)

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
-from confirmhub.confirmations import batches, errors, ledger, queries, redeemer, rows
+from confirmhub.confirmations import batches, dsn, errors, ledger, queries, redeemer, rows
 from confirmhub.confirmations.models import Confirmation, Event, Outcome
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.receipts import Receipt
@@ -155,7 +155,7 @@ def test_a_lost_connection_is_no_lost_answer(
     approved = approved_many(agent, alice, 6)
 
     def cut() -> None:
-        with psycopg.connect(batches.conninfo(), autocommit=True) as other:
+        with psycopg.connect(dsn.conninfo(), autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND application_name = %s",
@@ -202,7 +202,7 @@ def test_reports_that_arrive_together_are_each_on_record_as_the_ledger_has_them(
 def test_without_a_database_everybody_is_sent_to_the_ledger_and_nobody_hangs(
     agent: Principal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batches, "conninfo", lambda: "host=/nowhere")
+    monkeypatch.setattr(dsn, "conninfo", lambda: "host=/nowhere")
     receipt = Receipt(uuid.uuid4(), "00" * 32, "k", timezone.now(), replayed=False)
 
     async def scenario() -> None:
