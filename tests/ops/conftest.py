@@ -6,14 +6,19 @@ import json
 import logging
 import queue
 import shutil
+import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
 
 from confirmhub import logs
+from tests.bridge.serving import _run
 from tests.ops.service import Service, short_folder
+from tests.ops.wiring import Echo
 
 
 @pytest.fixture
@@ -74,3 +79,38 @@ def log() -> Iterator[Log]:
     logging.getLogger().removeHandler(found)
     for name, number in before.items():
         logging.getLogger(name).setLevel(number)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[Echo, int]]:
+    """An application that echoes, served as the product is, and its port."""
+    handlers = logging.root.handlers[:]
+    echo = Echo()
+    config = echo.config
+    config.lifespan = "off"
+    config.log_config = None
+    server = uvicorn.Server(config)
+    ready = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=_run, args=(server, listener, ready))
+        thread.start()
+        assert ready.wait(20)
+        yield echo, listener.getsockname()[1]
+        server.should_exit = True
+        thread.join(20)
+    logging.root.handlers[:] = handlers
+
+
+@pytest.fixture
+def echo(served: tuple[Echo, int]) -> Iterator[Echo]:
+    found, _ = served
+    found.asked.clear()
+    found.go_on.clear()
+    yield found
+    found.go_on.set()
+
+
+@pytest.fixture
+def connection(served: tuple[Echo, int], echo: Echo) -> Iterator[socket.socket]:
+    with socket.create_connection(("127.0.0.1", served[1]), timeout=20) as opened:
+        yield opened

@@ -4,110 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
-import logging
 import socket
-import threading
-from collections.abc import Callable, Iterator
-from typing import Any, cast
 
 import pytest
-import uvicorn
-from starlette.types import Message, Receive, Scope, Send
 
-from confirmhub.ops import web, wire
-from tests.bridge.serving import _run
-
-MANY = 4 * 1024 * 1024  # bytes: far more than may be
-type Ask = Callable[..., bytes]
-
-
-class Echo:
-    """Answers with what came; `/slow` when it is told to, `/parts` in two parts."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.go_on = threading.Event()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self.asked.append(scope["path"])
-        body, message = b"", cast(Message, {"more_body": True})
-        while message.get("more_body"):
-            message = await receive()
-            body += message.get("body", b"")
-        if scope["path"] == "/slow":
-            await asyncio.to_thread(self.go_on.wait, 20)
-        names = [name.decode() for name, _ in scope["headers"]]
-        said = json.dumps({"path": scope["path"], "body": body.decode(), "names": names}).encode()
-        length = (b"content-length", b"%d" % len(said))
-        await send({"type": "http.response.start", "status": 200, "headers": [length]})
-        if scope["path"] == "/parts":
-            await asyncio.to_thread(self.go_on.wait, 20)
-        await send({"type": "http.response.body", "body": said[:5], "more_body": True})
-        await send({"type": "http.response.body", "body": said[5:]})
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[tuple[Echo, int]]:
-    """An application that echoes, served as the product is, and its port."""
-    handlers = logging.root.handlers[:]
-    echo = Echo()
-    config = web.config(echo)
-    config.lifespan = "off"
-    config.log_config = None
-    server = uvicorn.Server(config)
-    ready = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=_run, args=(server, listener, ready))
-        thread.start()
-        assert ready.wait(20)
-        yield echo, listener.getsockname()[1]
-        server.should_exit = True
-        thread.join(20)
-    logging.root.handlers[:] = handlers
-
-
-@pytest.fixture
-def echo(served: tuple[Echo, int]) -> Iterator[Echo]:
-    found, _ = served
-    found.asked.clear()
-    found.go_on.clear()
-    yield found
-    found.go_on.set()
-
-
-@pytest.fixture
-def connection(served: tuple[Echo, int], echo: Echo) -> Iterator[socket.socket]:
-    with socket.create_connection(("127.0.0.1", served[1]), timeout=20) as opened:
-        yield opened
-
-
-def get(path: str, *lines: str) -> bytes:
-    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: a", *lines, "", ""]).encode()
-
-
-def one(connection: socket.socket) -> tuple[bytes, dict[str, Any]]:
-    """The head and the body of the next answer."""
-    received = b""
-    while b"\r\n\r\n" not in received:
-        received += connection.recv(65_536)
-    head, _, body = received.partition(b"\r\n\r\n")
-    length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
-    while len(body) < length:
-        body += connection.recv(65_536)
-    assert len(body) == length
-    found: dict[str, Any] = json.loads(body) if head.startswith(b"HTTP/1.1 200") else {}
-    return head, found
-
-
-def rest(connection: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
-    received = b""
-    with contextlib.suppress(ConnectionError):
-        while part := connection.recv(65_536):
-            received += part
-    return received
-
+from confirmhub.ops import wire
+from tests.ops.wiring import ENDLESS, MANY, Echo, Pipe, get, one, push, rest
 
 CHUNKED = b"POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
 
@@ -240,7 +142,7 @@ def test_whoever_sends_on_and_on_before_the_answer_is_not_read_on(
     connection: socket.socket, echo: Echo
 ) -> None:
     connection.sendall(get("/slow"))
-    connection.sendall(get("/b") * (MANY // len(get("/b"))))
+    assert push(connection, get("/b") * 200) < ENDLESS
     echo.go_on.set()
 
     head, told = one(connection)
@@ -262,34 +164,11 @@ def test_the_offer_of_another_protocol_is_not_taken(connection: socket.socket, e
     assert rest(connection) == b""
 
 
-class Pipe(asyncio.Transport):
-    """A transport that remembers what it is given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written: list[bytes] = []
-
-    def write(self, data: Any) -> None:
-        self.written.append(data)
-
-    def close(self) -> None:
-        self.written.append(b"closed")
-
-    def is_closing(self) -> bool:
-        return False
-
-    def pause_reading(self) -> None:
-        pass
-
-    def resume_reading(self) -> None:
-        pass
-
-
 def test_the_head_and_the_body_go_in_one_piece_and_neither_waits_for_the_other() -> None:
     pipe = Pipe()
 
     async def write() -> None:
-        joining = wire._Joining(pipe, asyncio.get_running_loop())
+        joining = wire._Joining(pipe, asyncio.get_running_loop(), lingers=lambda: False)
         joining.write(b"head")
         joining.write(b"body")
         joining.write(b"")
