@@ -7,17 +7,13 @@ import socket
 from http import HTTPStatus
 
 import uvicorn
+from mcp_types import INTERNAL_ERROR
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from confirmhub.confirmations import waiting
-
-CUT_OFF = PlainTextResponse(
-    "The service is stopping. Ask again in a moment.\n",
-    status_code=HTTPStatus.SERVICE_UNAVAILABLE,
-    headers={"Retry-After": "1", "Cache-Control": "no-store"},
-)
+from mcp_bridge.app import PATH
 
 
 class Server(uvicorn.Server):
@@ -51,10 +47,34 @@ class Ending:
         except asyncio.CancelledError:
             # Only the server cancels the task of a request: when it stops, and its patience is over.
             if started is None:
-                await CUT_OFF(scope, receive, send)
+                await _cut_off(scope)(scope, receive, send)
             elif _is_stream(started):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
             # Else the server closes the connection: half an answer must not pass for a whole one.
+
+
+def _cut_off(scope: Scope) -> Response:
+    """The answer to who was cut off: only what was read can be asked again without a look."""
+    headers = {"Cache-Control": "no-store"}
+    if scope["method"] in ("GET", "HEAD"):
+        words = "The service is stopping. Ask again in a moment."
+        headers["Retry-After"] = "1"
+    elif scope["path"] == PATH:
+        words = (
+            "The service is stopping, and this call was cut off. It may be under way or done. Do not assume "
+            "either; look with get_confirmation before you call again."
+        )
+    else:
+        words = (
+            "The service is stopping, and this request was cut off. It may be under way or done; look before "
+            "you ask again."
+        )
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    if scope["path"] != PATH:
+        return PlainTextResponse(f"{words}\n", status_code=status, headers=headers)
+    # JSON-RPC 2.0 section 5: the id is null, which was not read here.
+    refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": INTERNAL_ERROR, "message": words}}
+    return JSONResponse(refusal, status_code=status, headers=headers)
 
 
 def _is_stream(start: Message) -> bool:

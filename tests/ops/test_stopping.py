@@ -119,6 +119,8 @@ def stubborn() -> Iterator[str]:
     """A server whose answers never end."""
     routes = [
         Route("/hang", hang),
+        Route("/act", hang, methods=["POST"]),
+        Route("/mcp", hang, methods=["POST"]),
         Route("/stream", stream),
         Route("/half", half),
         Route("/sized", half_of_so_much),
@@ -143,12 +145,26 @@ def test_what_a_stop_cuts_off_is_told_so_and_is_no_trace_in_the_log(
     with stubborn() as url:
         for path in ("/hang", "/stream", "/half", "/sized"):
             callers.call(path, lambda path=path: httpx2.get(f"{url}{path}", timeout=60))
+        for path in ("/act", "/mcp"):
+            callers.call(path, lambda path=path: httpx2.post(f"{url}{path}", json={}, timeout=60))
     callers.join()
 
     hung, streamed = callers.answers["/hang"], callers.answers["/stream"]
     assert isinstance(hung, httpx2.Response)
     assert (hung.status_code, hung.headers["Retry-After"]) == (503, "1")
     assert "Ask again" in hung.text
+    for path in ("/act", "/mcp"):
+        acted = callers.answers[path]
+        assert isinstance(acted, httpx2.Response)
+        assert acted.status_code == 503
+        assert "Retry-After" not in acted.headers  # nor is it told to ask again
+        assert "may be under way or done" in acted.text
+        assert "Ask again" not in acted.text
+    called = callers.answers["/mcp"]
+    assert isinstance(called, httpx2.Response)
+    assert called.headers["Content-Type"] == "application/json"
+    assert called.json()["jsonrpc"] == "2.0"
+    assert "get_confirmation before you call again" in called.json()["error"]["message"]
     assert isinstance(streamed, httpx2.Response)
     assert streamed.text == "data: 1\n\n"
     for path in ("/half", "/sized"):
