@@ -8,7 +8,6 @@ import json
 import select
 import socket
 import threading
-from collections.abc import Callable
 from typing import Any, cast
 
 from starlette.types import Message, Receive, Scope, Send
@@ -17,7 +16,6 @@ from confirmhub.ops import web
 
 MANY = 4 * 1024 * 1024  # bytes: far more than may be
 ENDLESS = 32 * 1024 * 1024  # bytes: more than the buffers of two sockets hold
-type Ask = Callable[..., bytes]
 
 
 class Echo:
