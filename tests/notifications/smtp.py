@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import email
 import email.policy
+import logging
 import queue
 import socket
 import threading
@@ -12,6 +13,9 @@ from email.message import EmailMessage
 from typing import Self
 
 from aiosmtpd.smtp import SMTP, Envelope, Session
+
+# It tells every command, which takes longer than to answer it.
+logging.getLogger("mail.log").setLevel(logging.WARNING)
 
 SOON = 60.0  # seconds; a worker's start on a busy machine is most of it
 
