@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import datetime as dt
+import socket
+import struct
+import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -26,6 +30,7 @@ from tests.factories import TRANSFER, decide, make_approved, make_pending
 from tests.invariants import proves
 
 pytestmark = pytest.mark.django_db(transaction=True)
+SO_ATTACH_FILTER = 26  # of Linux, for which the standard library has no name
 SECONDS = 0.5  # that the server waits for the database here
 
 
@@ -36,27 +41,39 @@ class Link:
         self.opened = 0
         self.refuses = False  # new connections are taken and never served
         self._hushed: list[set[str]] = []
+        self._wires: list[socket.socket] = []
         self._held = asyncio.Event()  # never set: what was hushed stays so
 
     def hush(self, *directions: str) -> None:
         for hushed in self._hushed:
             hushed.update(directions)
 
+    def lose_packets(self) -> None:
+        """From here on no packet reaches this end of the open connections, so that none is acknowledged."""
+        keep_nothing = ctypes.create_string_buffer(
+            struct.pack("HBBI", 0x06, 0, 0, 0)
+        )  # one instruction: drop
+        for wire in self._wires:
+            program = struct.pack("HP", 1, ctypes.addressof(keep_nothing))
+            wire.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, program)
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.opened += 1
         hushed: set[str] = {"there", "back"} if self.refuses else set()
         self._hushed.append(hushed)
+        self._wires.append(writer.get_extra_info("socket"))
         known = conninfo_to_dict(real())
-        there, there_writer = await asyncio.open_unix_connection(
-            Path(str(known["host"]), f".s.PGSQL.{known.get('port', 5432)}")
-        )
+        path = Path(str(known["host"]), f".s.PGSQL.{known.get('port', 5432)}")
+        ends = [writer]
         try:
+            there, there_writer = await asyncio.open_unix_connection(path)
+            ends.append(there_writer)
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._pass(reader, there_writer, hushed, "there"))
                 tasks.create_task(self._pass(there, writer, hushed, "back"))
         finally:
-            there_writer.close()
-            writer.close()
+            for end in ends:
+                end.transport.abort()
 
     async def _pass(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hushed: set[str], direction: str
@@ -253,6 +270,26 @@ def test_who_waits_is_woken_although_both_connections_fell_silent(
             assert await waiter is Status.APPROVED
             # The listening connection is new too: it says that something was missed.
             assert await waiting.changed(since=known, within=dt.timedelta(seconds=10)) > known
+
+    run(scenario)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="packets are dropped as Linux does it")
+def test_a_thread_whose_packets_nobody_acknowledges_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = connection.get_connection_params()
+    assert given["tcp_user_timeout"] == 15_000
+
+    def ask(link: Link) -> None:
+        known = {key: value for key, value in given.items() if key in env.CONNECTION}
+        with psycopg.connect(dsn.conninfo(), **known | {"tcp_user_timeout": 500}, autocommit=True) as own:
+            assert own.execute("SELECT 7").fetchone() == (7,)
+            link.lose_packets()
+            with pytest.raises(psycopg.OperationalError, match="timed out"):
+                own.execute("SELECT 7")
+
+    async def scenario() -> None:
+        async with linked(monkeypatch) as link:
+            await anyio.to_thread.run_sync(ask, link)
 
     run(scenario)
 
