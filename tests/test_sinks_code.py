@@ -73,7 +73,7 @@ notifications/messages.py _facts: confirmation.requester_client_id confirmation.
 oauth/clients.py label: client.name | a label, whose readers are held to the rule
 oauth/connections.py withdraw: row.requester_client_id row.requester_subject | looked up and written
 oauth/views.py post: accepted.name | stored, and told in JSON to the program that sent it
-ops/management/commands/hub.py _list: row.requester_client_id | looked up
+ops/management/commands/hub.py _list: row.requester_client_id row.requester_subject | looked up
 ops/management/commands/hub.py _show: row.requester_client_id row.requester_subject row.question row.action
     row.argument_items row.fact_items row.summary row.settled_reason outcome.detail | a loop renders each line
 ops/management/commands/hub.py _stop: halt.reason | JSON in ASCII
