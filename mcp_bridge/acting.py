@@ -1,7 +1,8 @@
 """What happens once a person has decided: look again, redeem, act, report. One task for each call.
 
-A client that leaves, or a server that is told to stop, cannot come between them: nobody cancels the task,
-and the bridge ends after it.
+A call that has its turn has its task. A client that leaves, or a server that is told to stop, cannot come
+between these steps then: nobody cancels the task, and the bridge ends after it. Whoever leaves before the
+turn has done nothing, and the yes is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.queries import Standing
 from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result, Status
+from confirmhub.confirmations.threads import Threads
 from mcp_bridge.errors import text_of
 from mcp_bridge.guarded import Guarded, NotNow
 from mcp_bridge.threads import in_thread, turn
@@ -90,15 +92,6 @@ async def redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
         ToolError, ConfirmationError: It was refused, or it failed; the text says which.
         RuntimeError: The bridge is not running.
     """
-    if _tasks is None:
-        raise RuntimeError("The bridge is not running: its lifespan was not entered.")
-    task = asyncio.create_task(_redeem_and_act(call, confirmation, key))
-    _tasks.add(task)
-    task.add_done_callback(_tasks.discard)
-    return await asyncio.shield(task)
-
-
-async def _redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
     if confirmation.status is Status.PENDING:
         raise errors.Pending(retry_after=1)
     about_to_do = _Redemption(
@@ -109,21 +102,33 @@ async def _redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
     if confirmation.status is not Status.APPROVED:
         before = await in_thread(_redeem, ledger.redeem, about_to_do)
         return Done(confirmation, _replay(before), replayed=True)
-    seen = await in_thread(_look_again, call, confirmation)
+    mine = await turn()
+    if _tasks is None:
+        mine.end()
+        raise errors.Busy(retry_after=1)  # the bridge is stopping
+    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, mine.threads))
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+    task.add_done_callback(lambda _: mine.end())
+    return await asyncio.shield(task)
+
+
+async def _redeem_and_act(
+    call: Call, confirmation: Standing, about_to_do: _Redemption, threads: Threads
+) -> Done:
+    seen = await threads.run(_look_again, call, confirmation)
     if call.guarded.one_transaction:
         share = partial(ledger.redeem_with, effect=_effect(call, seen))
-        async with turn() as acting:
-            shared = await acting.run(_redeem, share, about_to_do)
+        shared = await threads.run(_redeem, share, about_to_do)
         done = _replay(shared) if shared.replayed else shared.detail
         return Done(confirmation, done, replayed=shared.replayed)
-    async with turn() as acting:
-        receipt = await redeemer.redeem_together(**about_to_do)
-        if receipt is None:
-            receipt = await in_thread(_redeem, ledger.redeem, about_to_do)
-        if receipt.replayed:
-            return Done(confirmation, _replay(receipt), replayed=True)
-        came = await acting.run(_execute, call, receipt, seen)
-    await _report(receipt, came.result, came.detail)
+    receipt = await redeemer.redeem_together(**about_to_do)
+    if receipt is None:
+        receipt = await threads.run(_redeem, ledger.redeem, about_to_do)
+    if receipt.replayed:
+        return Done(confirmation, _replay(receipt), replayed=True)
+    came = await threads.run(_execute, call, receipt, seen)
+    await _report(receipt, came, threads)
     if came.raised is not None:
         raise came.raised
     return Done(confirmation, came.detail, replayed=False)
@@ -182,8 +187,11 @@ def _execute(call: Call, receipt: Receipt, seen: Observation) -> _Came:
         return _Came(Result.SUCCEEDED, _told(call, call.guarded.execute(receipt, call.arguments, seen)))
     except ToolError as exc:
         return _Came(Result.FAILED, str(exc), exc)
-    except Exception as exc:  # noqa: BLE001 - it is raised once it is on record
-        return _Came(Result.FAILED, "The tool failed; the service's log has the cause.", exc)
+    except BaseException as exc:  # noqa: BLE001 - it is raised once it is on record
+        # What would end the process ends the call alone: a tool has no say in that.
+        ended = f"{call.guarded.name} ended with {type(exc).__name__}"
+        raised = exc if isinstance(exc, Exception) else RuntimeError(ended)
+        return _Came(Result.FAILED, "The tool failed; the service's log has the cause.", raised)
 
 
 def _told(call: Call, done: object) -> str:
@@ -194,10 +202,11 @@ def _told(call: Call, done: object) -> str:
     return "It was done. The tool did not say what came of it."
 
 
-async def _report(receipt: Receipt, result: Result, detail: str) -> None:
+async def _report(receipt: Receipt, came: _Came, threads: Threads) -> None:
+    result, detail = came.result, came.detail
     try:
         if not await redeemer.report_together(receipt=receipt, result=result, detail=detail):
-            await in_thread(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
+            await threads.run(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
     except (DatabaseError, errors.ConfirmationError):
         # What was done stays done, and the caller must hear of it. The review queue shows the row
         # as redeemed without an outcome.

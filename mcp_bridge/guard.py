@@ -119,13 +119,13 @@ async def _first_round(call: acting.Call, ctx: Ctx) -> CallToolResult | InputReq
         return await _finish(call, confirmation.id, ctx)
     if rounds.can_open_pages(ctx):
         return rounds.ask(confirmation)
-    if forms.may_answer(confirmation, ctx):
-        form = forms.ask(confirmation, changes=await in_thread(_changes, confirmation), number=1)
-        if form is not None:
-            return form
+    may_answer = forms.may_answer(confirmation, ctx)
+    changes = await in_thread(_changes, confirmation) if may_answer or confirmation.is_new else ()
+    form = forms.ask(confirmation, changes=changes, number=1) if may_answer else None
+    if form is not None:
+        return form
     if confirmation.is_new:
         # The person has not got the link yet, so there is nobody to wait for.
-        changes = await in_thread(_changes, confirmation)
         return await _waiting(call.guarded, confirmation, changes=changes)
     return await _held(call, rounds.State(confirmation.id, rounds.LAST), ctx)
 

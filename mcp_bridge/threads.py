@@ -23,6 +23,15 @@ class _Running(NamedTuple):
     turns: asyncio.Semaphore
 
 
+class Turn(NamedTuple):
+    """A turn to act."""
+
+    threads: Threads
+    """One of these is free for it."""
+
+    end: Callable[[], None]
+
+
 _running: _Running | None = None
 
 
@@ -52,16 +61,15 @@ async def in_thread[**P, R](call: Callable[P, R], *args: P.args, **kwargs: P.kwa
     return await _now().asking.run(call, *args, **kwargs)
 
 
-@asynccontextmanager
-async def turn() -> AsyncIterator[Threads]:
-    """Wait for a turn to act, and have threads of which one is free for it.
+async def turn() -> Turn:
+    """Wait for a turn to act. It is the caller's to end.
 
     Raises:
         RuntimeError: The bridge is not running.
     """
     mine = _now()
-    async with mine.turns:
-        yield mine.acting
+    await mine.turns.acquire()
+    return Turn(mine.acting, mine.turns.release)
 
 
 def _now() -> _Running:

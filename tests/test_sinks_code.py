@@ -102,6 +102,7 @@ review/records.py who: row.actor | searched for the account's number
 review/records.py words: row.detail | made to a dictionary, and rendered then
 review/wording.py arguments: row.argument_items | a loop, which renders key and value
 mcp_bridge/acting.py _redeem_and_act: came.detail shared.detail | the tool's own words
+mcp_bridge/acting.py _report: came.detail | recorded
 mcp_bridge/acting.py _replay: receipt.detail | the same, of the first time
 mcp_bridge/acting.py _recorded: outcome.detail | the same
 mcp_bridge/acting.py unfinished: confirmation.arguments | made to the tool's arguments
