@@ -13,9 +13,9 @@ from confirmhub.confirmations import errors, queries
 from confirmhub.confirmations.lookups import Reader, Together
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.queries import Standing
+from confirmhub.confirmations.threads import Threads
 from confirmhub.oauth import bearer
 from confirmhub.oauth.bearer import Bearer
-from mcp_bridge.threads import in_thread
 
 APPLICATION = "confirmhub bridge"  # the name of its connection in pg_stat_activity
 
@@ -23,6 +23,8 @@ APPLICATION = "confirmhub bridge"  # the name of its connection in pg_stat_activ
 class _Lookups:
     def __init__(self) -> None:
         self.reader = Reader(name=APPLICATION)
+        # Of its own, so that nobody's token waits behind what others' tools look at.
+        self.writer = Threads(count=1, name="bridge-tokens")
         self.tokens = Together(self._tokens)
         self.standings = Together(self._standings)
 
@@ -30,12 +32,13 @@ class _Lookups:
         await self.tokens.close()
         await self.standings.close()
         await self.reader.close()
+        await self.writer.close()
 
     async def _tokens(self, tokens: list[str]) -> dict[str, Bearer]:
         rows = await self.reader.rows(*bearer.statement(tokens=tokens, for_api=False))
         found, used = bearer.read(tokens=tokens, rows=rows)
         if used:
-            await in_thread(bearer.note_use, ids=used)
+            await self.writer.run(bearer.note_use, ids=used)
         return found
 
     async def _standings(
@@ -50,7 +53,7 @@ _lookups: _Lookups | None = None
 
 @asynccontextmanager
 async def running() -> AsyncIterator[None]:
-    """Serve for as long as the block runs, inside of `threads.running`."""
+    """Serve for as long as the block runs."""
     global _lookups  # noqa: PLW0603 - one per process, like the connection that it keeps
     mine = _lookups = _Lookups()
     try:

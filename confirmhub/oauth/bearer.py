@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Now
@@ -87,8 +88,10 @@ def read(*, tokens: Collection[str], rows: Iterable[tuple[Any, ...]]) -> tuple[d
 
 
 def note_use(*, ids: Collection[int]) -> None:
-    """Write down that these tokens are in use."""
-    AccessToken.objects.filter(pk__in=ids).update(used_at=timezone.now())
+    """Write down that these tokens are in use. One that somebody holds is noted at its next use."""
+    free = AccessToken.objects.filter(pk__in=ids).select_for_update(skip_locked=True)
+    with transaction.atomic():
+        AccessToken.objects.filter(pk__in=free.values("pk")).update(used_at=timezone.now())
 
 
 class _Row(NamedTuple):
