@@ -87,9 +87,8 @@ class Batches[Asked: OfOneRow, Answer]:
                     name=self._name, options=dsn.keyed(), prepare_threshold=0
                 ) as database:
                     while True:
-                        async with (
-                            self._turn
-                        ):  # or two connections would share between them what one can take
+                        # Or two connections would share between them what one can take.
+                        async with self._turn:
                             batch = await self._next()
                         await self._serve(database, batch)
             except psycopg.Error as exc:
@@ -110,9 +109,13 @@ class Batches[Asked: OfOneRow, Answer]:
         again: list[_Waiting[Asked, Answer]] = []
         first = await self._queue.get()
         known = -1
-        while known < self._queue.qsize() < BATCH:
-            known = self._queue.qsize()  # who is about to ask in this turn of the loop comes along
-            await asyncio.sleep(0)
+        try:
+            while known < self._queue.qsize() < BATCH:
+                known = self._queue.qsize()  # who is about to ask in this turn of the loop comes along
+                await asyncio.sleep(0)
+        except asyncio.CancelledError:
+            _tell(first, None)  # it queues no longer, so nobody else would
+            raise
         waiting = [first, *(self._queue.get_nowait() for _ in range(min(self._queue.qsize(), BATCH - 1)))]
         for each in waiting:
             if each.answer.cancelled():

@@ -7,6 +7,7 @@ more time than all else that a redemption does.
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any
 
@@ -79,6 +80,7 @@ class Together[Key: Hashable, Value]:
     def __init__(self, find: Callable[[list[Key]], Awaitable[dict[Key, Value]]]) -> None:
         self._find = find
         self._asked: dict[Key, list[asyncio.Future[Value | None]]] = {}
+        self._sought: dict[Key, list[asyncio.Future[Value | None]]] = {}
         self._task: asyncio.Task[None] | None = None
 
     async def find(self, key: Key) -> Value | None:
@@ -90,14 +92,17 @@ class Together[Key: Hashable, Value]:
         return await answer
 
     async def close(self) -> None:
-        """Look nothing up any more."""
+        """Look nothing up any more. Who still waits is cancelled."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
+        for answer in itertools.chain(*self._asked.values(), *self._sought.values()):
+            answer.cancel()
 
     async def _look_up(self) -> None:
         while self._asked:
-            asked, self._asked = self._asked, {}
+            asked = self._sought = self._asked
+            self._asked = {}
             found: dict[Key, Value] = {}
             failed: Exception | None = None
             try:

@@ -9,7 +9,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
 from django.db import connections
@@ -40,6 +40,7 @@ class Threads:
         self._calls: SimpleQueue[_Call | None] = SimpleQueue()
         self._came: deque[_Came] = deque()
         self._is_told = False  # that something came; the loop will look
+        self._is_closed = False
         self._threads = [
             threading.Thread(target=self._serve, name=f"{name}-{number}", daemon=True)
             for number in range(count)
@@ -52,7 +53,12 @@ class Threads:
 
         A call that has begun runs to its end, whatever becomes of the task that waits for it: a thread
         cannot be cancelled. One that has not begun when its task is cancelled never begins.
+
+        Raises:
+            RuntimeError: The threads were closed.
         """
+        if self._is_closed:
+            raise RuntimeError("The threads were closed.")
         answer: asyncio.Future[R] = self._loop.create_future()
         # In the caller's context, which has the request's id and its trace.
         context = contextvars.copy_context()
@@ -61,8 +67,10 @@ class Threads:
 
     async def close(self) -> None:
         """Wait for what has begun, and close the connections. What has not begun never does."""
-        while not self._calls.empty():
-            if waits := self._calls.get():
+        self._is_closed = True
+        # Without waiting: a thread may take the last of them first.
+        with suppress(Empty):
+            while waits := self._calls.get_nowait():
                 waits.answer.cancel()
         for _ in self._threads:
             self._calls.put(None)
