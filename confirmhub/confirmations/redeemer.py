@@ -12,16 +12,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-import anyio.to_thread
-from django.db import connection
-
 from confirmhub.confirmations import ledger, rows, spending
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.batches import Batches
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result
+from confirmhub.confirmations.threads import Threads
 
+ALONE = 4  # threads for those whom no batch serves, each with a connection
 CONNECTIONS = 2  # that redeem; while one commits, the other takes what has queued
 APPLICATION = "confirmhub redeemer"  # its connections' name in pg_stat_activity
 
@@ -29,6 +28,7 @@ APPLICATION = "confirmhub redeemer"  # its connections' name in pg_stat_activity
 class _Running(NamedTuple):
     redemptions: Batches[rows.Redemption, Receipt]
     reports: Batches[spending.Report, bool]
+    alone: Threads
 
 
 _running: _Running | None = None
@@ -53,6 +53,7 @@ async def running() -> AsyncIterator[None]:
             connections=1,
             name=APPLICATION,
         ),
+        Threads(count=ALONE, name="redeemer"),
     )
     async with mine.redemptions.running(), mine.reports.running():
         _running = mine
@@ -60,6 +61,7 @@ async def running() -> AsyncIterator[None]:
             yield
         finally:
             _running = None
+            await mine.alone.close()
 
 
 async def redeem(
@@ -81,7 +83,7 @@ async def redeem(
     }
     if (receipt := await redeem_together(**asked)) is not None:
         return receipt
-    return await anyio.to_thread.run_sync(lambda: _alone(**asked))
+    return await _now().alone.run(ledger.redeem, **asked)
 
 
 async def redeem_together(
@@ -117,10 +119,3 @@ def _now() -> _Running:
 def _receipt(asked: rows.Redemption, row: tuple[Any, ...]) -> Receipt:
     digest = asked.action.digest.hex()
     return Receipt(asked.confirmation_id, digest, asked.redemption_key, row[1], replayed=False)
-
-
-def _alone(**asked: Any) -> Receipt:
-    try:
-        return ledger.redeem(**asked)
-    finally:
-        connection.close()  # this thread is nobody's own
