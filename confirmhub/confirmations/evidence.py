@@ -72,7 +72,7 @@ def checkpoint_hash(*, before: bytes, seq: int, micros: int, seals: Iterable[tup
 
 
 def check(records: Iterable[Record]) -> Checked:
-    """Check records as `audit.records` and an export give them: the logs, the checkpoints, then the end.
+    """Check records as `audit.records` and an export give them: all logs, the checkpoints, then the end.
 
     Raises:
         BrokenLog: Something was changed, left out or added, or is no record at all.
@@ -159,14 +159,17 @@ def _check_halts(record: Record, checked: Checked) -> int:
     logged: dict[str, Record] = {}
     for event in record["events"]:
         said = json.loads(event["detail"])
-        if event["kind"] == "stopped":
+        before = logged.get(said["halt"])
+        if event["kind"] == "stopped" and before is None:
             not_lifted = {"lift_reason": "", "lifted_by": None, "lifted_micros": None}
             logged[said["halt"]] = (
                 said | not_lifted | {"set_by": event["actor"], "set_micros": event["micros"]}
             )
-        else:
+        elif event["kind"] == "lifted" and before is not None and before["lifted_by"] is None:
             lifted = {"lifted_by": event["actor"], "lifted_micros": event["micros"]}
-            logged[said["halt"]] |= lifted | {"lift_reason": said["reason"]}
+            logged[said["halt"]] = before | lifted | {"lift_reason": said["reason"]}
+        else:
+            raise BrokenLog(f"{where}: event {event['seq']} cannot follow those before")
     found = {halt["halt"]: halt for halt in record["halts"]}
     for halt in sorted(logged.keys() | found.keys(), key=int):
         if logged.get(halt) != found.get(halt):
