@@ -7,10 +7,10 @@ import asyncio
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
-from confirmhub.confirmations import strict
+from confirmhub.confirmations import actions, strict
 
 MAX_BYTES = 64 * 1024
-MAX_DEPTH = 80  # the arguments' own 64, and what MCP wraps around them
+MAX_DEPTH = actions.MAX_DEPTH + 16  # and what MCP wraps around the arguments
 READ_WITHIN = 10.0  # seconds, so that slow senders do not pile up
 
 

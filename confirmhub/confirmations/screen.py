@@ -65,11 +65,12 @@ def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Ob
             f"It takes {rows} rows on the page, one for each value and each line; at most {MAX_ROWS} can be "
             "read. Ask for less at once."
         )
-    if any(len(display.text(value)) > MAX_SHOWN for value in texts):
+    seen = [len(display.text(text)) for text in facts]
+    if max([*seen, *(len(display.text(text)) for text in (summary, *_texts(arguments)))]) > MAX_SHOWN:
         raise InvalidAction(
             f"A value takes more than {MAX_SHOWN} characters on the page; it could not be shown whole."
         )
-    if sum(len(display.text(text)) for text in facts) > MAX_SEEN:
+    if sum(seen) > MAX_SEEN:
         raise InvalidAction(f"The facts take more than {MAX_SEEN} characters on the page together.")
 
 
