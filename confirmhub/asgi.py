@@ -53,7 +53,7 @@ def create() -> Starlette:
             if tracing := start_tracing():
                 stack.callback(tracing.shutdown)  # sends what is left
             await stack.enter_async_context(waiting.listening())
-            # Around the bridge, whose threads wait for their redemptions until it has ended.
+            # Around the bridge, whose tasks wait for their redemptions and reports until it has ended.
             await stack.enter_async_context(redeemer.running())
             await stack.enter_async_context(bridge.running())
             await stack.enter_async_context(live.running())

@@ -108,9 +108,10 @@ class _Endpoint:
         caller, reply = await mine.threads.run(_run, token, needed, operation, call)
         if patience and reply.resource["status"] == "pending":
             with _place(mine, of=caller):
-                await waiting.settled_for(request.receive, call.confirmation_id, within=patience)
-            # The token is looked up again too: it may have been revoked meanwhile.
-            _, reply = await mine.threads.run(_run, token, needed, operation, call)
+                settled = await waiting.settled_for(request.receive, call.confirmation_id, within=patience)
+            if settled is not None:
+                # The token is looked up again too: it may have been revoked meanwhile.
+                _, reply = await mine.threads.run(_run, token, needed, operation, call)
         return refusals.written(reply.resource, status=reply.status)
 
 

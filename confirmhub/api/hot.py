@@ -43,8 +43,8 @@ from confirmhub.oauth import bearer
 from confirmhub.oauth.bearer import Bearer
 from confirmhub.oauth.scopes import expand
 
-MOST_WAITING = 5_000  # in one process
 APPLICATION = "confirmhub api"  # the name of its connection in pg_stat_activity
+MOST_WAITING = 5_000  # in one process
 MOST_OF_ONE = 1_000  # of them of one caller
 _JSON = "application/json"
 

@@ -83,7 +83,7 @@ def retire(*, older_than: timedelta, limit: int) -> int:
 
 @contextmanager
 def records() -> Iterator[Iterator[Record]]:
-    """Everything that can be checked, as one consistent picture: the logs, the checkpoints, the end."""
+    """Everything that can be checked, as one consistent picture: all logs, the checkpoints, the end."""
     with transaction.atomic(durable=True):
         rows.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", [])
         yield _everything()

@@ -1,9 +1,9 @@
 """Wait until a confirmation leaves pending, or until anything changes, with no thread and no connection each.
 
 Two connections a process: one listens for what is asked and what is settled, the other reads the status
-of all who wait in one statement: of each when its wait begins, and of all of them now and then, since a
-notification is lost when the listening connection is, and since expiry notifies nobody until the sweeper
-has run.
+of many who wait in one statement: of each when its wait begins, and of all, part by part, now and then,
+since a notification is lost when the listening connection is, and since expiry notifies nobody until the
+sweeper has run.
 """
 
 from __future__ import annotations

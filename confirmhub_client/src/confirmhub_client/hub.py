@@ -127,7 +127,7 @@ class Hub:
         client_secret: str | None = None,
         token: str | None = None,
     ) -> None:
-        """Give what the operator was shown when they made the service, or an access token."""
+        """Give what the administrator was shown who made the service, or an access token."""
         self._access = _Access(url, client_id, client_secret, token)
         self._http = httpx2.Client(follow_redirects=False)
 
@@ -262,7 +262,7 @@ class AsyncHub:
         client_secret: str | None = None,
         token: str | None = None,
     ) -> None:
-        """Give what the operator was shown when they made the service, or an access token."""
+        """Give what the administrator was shown who made the service, or an access token."""
         self._access = _Access(url, client_id, client_secret, token)
         self._http = httpx2.AsyncClient(follow_redirects=False)
 

@@ -15,8 +15,8 @@ from confirmhub_client.hub import Hub
 
 ACTION = "mcp.single-use"
 _NO_RULE = (
-    "The hub asks a person before each state of this service is issued. An operator has to add a rule for "
-    f"it: mode allow, action {ACTION}, the service's audience."
+    "The hub asks a person before each state of this service is issued. An administrator has to add a "
+    f"rule for it: mode allow, action {ACTION}, the service's audience."
 )
 
 
