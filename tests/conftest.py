@@ -80,24 +80,26 @@ def _adapt_settings() -> None:
 _provide_environment()
 _adapt_settings()
 
-import django  # noqa: E402
+import django
 
 django.setup()
 
-from django.contrib.auth.models import User  # noqa: E402
-from django.test import TransactionTestCase  # noqa: E402
-from pytest_django import DjangoDbBlocker  # noqa: E402
+from django.contrib.auth.models import User
+from django.test import TransactionTestCase
+from pytest_django import DjangoDbBlocker
 
-from confirmhub.confirmations.principals import Principal  # noqa: E402
-from tests import flushing  # noqa: E402
-from tests.bridge.serving import served  # noqa: E402
-from tests.factories import make_user, principal_for  # noqa: E402
+from confirmhub.confirmations.principals import Principal
+from tests import flushing
+from tests.bridge.serving import served
+from tests.factories import make_user, principal_for
 
 TransactionTestCase._fixture_teardown = lambda _: flushing.flush()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--long", action="store_true", help="the long version of the fault run")
+    parser.addoption(
+        "--long", action="store_true", help="the long runs: faults, schemathesis, the crowd that waits"
+    )
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -20,6 +20,10 @@ from tests.factories import decide
 from tests.notifications.support import eventually
 
 
+def taken() -> int:
+    return routes._running.places.taken.total() if routes._running else 0
+
+
 def test_a_wait_ends_with_the_decision(raw: Raw, alice: User) -> None:
     made = raw.ask()
     id_ = made.json()["id"]
@@ -27,6 +31,7 @@ def test_a_wait_ends_with_the_decision(raw: Raw, alice: User) -> None:
     waiter = threading.Thread(target=lambda: answers.append(raw.get(id_, "?wait=30s")))
     began = time.monotonic()
     waiter.start()
+    eventually(lambda: taken() == 1)
     decide(Confirmation.objects.get(id=id_), alice, Verdict.DENY)
     waiter.join()
 
@@ -46,8 +51,7 @@ def test_who_waits_with_a_token_that_is_revoked_meanwhile_reads_nothing(raw: Raw
     path = f"{made.json()['id']}"
     waiter = threading.Thread(target=lambda: answers.append(raw.get(path, "?wait=2s")))
     waiter.start()
-    # Long enough for the first look-up; the second comes when the wait is over.
-    threading.Event().wait(0.7)
+    eventually(lambda: taken() == 1)  # after the first look-up; the second comes when the wait is over
     AccessToken.objects.all().delete()
     waiter.join()
 
@@ -68,10 +72,6 @@ def test_who_has_left_waits_no_more_and_nobody_takes_all_places(
 ) -> None:
     monkeypatch.setattr(routes, "MOST_OF_ONE", 1)
     id_, at = raw.ask().json()["id"], urlsplit(raw.base)
-
-    def taken() -> int:
-        assert routes._running
-        return routes._running.places.taken.total()
 
     with socket.create_connection(("127.0.0.1", at.port or 80), timeout=20) as opened:
         line = f"GET {at.path}/v1/requests/{id_}?wait=30s HTTP/1.1\r\nHost: {at.netloc}\r\n"

@@ -48,7 +48,7 @@ def test_both_ways_to_look_a_token_up_agree(url: str, program: Caller, change: s
         assert quick.status_code == slow.status_code, change
 
 
-@pytest.mark.parametrize("token", ["x" * 201, "é".encode(), b"\xff", "a b", "~"])
+@pytest.mark.parametrize("token", ["x" * 201, "é".encode(), b"\xff", "a b"])
 def test_what_can_be_no_token_is_none(program: Caller, token: str | bytes) -> None:
     id_ = program.ask().json()["id"]
     given = b"Bearer " + (token if isinstance(token, bytes) else token.encode())

@@ -47,7 +47,7 @@ def served(*, within: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterato
             with override_settings(LOGGING=None):  # pytest listens to the loggers as they are
                 server = Server(web.config(within(create())))
             ready = threading.Event()
-            thread = threading.Thread(target=_run, args=(server, listener, ready))
+            thread = threading.Thread(target=run, args=(server, listener, ready))
             made: list[BaseDatabaseWrapper] = []
 
             def remember(connection: BaseDatabaseWrapper, **_: object) -> None:
@@ -70,7 +70,7 @@ def served(*, within: Callable[[ASGIApp], ASGIApp] = lambda app: app) -> Iterato
                     connection.close()
 
 
-def _run(server: uvicorn.Server, listener: socket.socket, ready: threading.Event) -> None:
+def run(server: uvicorn.Server, listener: socket.socket, ready: threading.Event) -> None:
     startup = server.startup
 
     async def told(sockets: list[socket.socket] | None = None) -> None:

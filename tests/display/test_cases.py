@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from confirmhub.display import show, text
+from tests.display.hostile import hidden_in
 
 CASES: list[dict[str, Any]] = [
     case | {"input": case["input"] * case.get("times", 1)}
@@ -42,6 +43,8 @@ def test_a_collected_input_is_shown_as_expected(case: dict[str, Any]) -> None:
         assert text(twin) != projection
     for part in expect.get("must_still_show", []):
         assert part in projection
+    if expect.get("non_blank"):
+        assert hidden_in(projection) == []
     assert len(projection) <= expect.get("max_chars", len(projection))
     assert unicodedata.category(projection[0])[0] != "M"
     assert re.search(r"\s{2}", projection) is None

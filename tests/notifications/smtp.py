@@ -56,7 +56,9 @@ class Sink:
         envelope.rcpt_tos.append(address)
         return self.answers.get(address, "250 OK")
 
-    async def handle_DATA(self, _server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
+    async def handle_DATA(  # noqa: N802 - the same
+        self, _server: SMTP, _session: Session, envelope: Envelope
+    ) -> str:
         assert isinstance(envelope.content, bytes)
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)
         assert isinstance(message, EmailMessage)

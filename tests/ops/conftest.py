@@ -16,7 +16,7 @@ import pytest
 import uvicorn
 
 from confirmhub import logs
-from tests.bridge.serving import _run
+from tests.bridge.serving import run
 from tests.ops.service import Service, short_folder
 from tests.ops.wiring import Echo
 
@@ -92,7 +92,7 @@ def served() -> Iterator[tuple[Echo, int]]:
     server = uvicorn.Server(config)
     ready = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=_run, args=(server, listener, ready))
+        thread = threading.Thread(target=run, args=(server, listener, ready))
         thread.start()
         assert ready.wait(20)
         yield echo, listener.getsockname()[1]

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import socket
-import threading
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-import uvicorn
 
-from confirmhub.ops import inlet, web
+from confirmhub.ops import inlet
 from mcp_bridge import body
-from tests.bridge.serving import _run
+from tests.ops.wiring import rest
 
 
 @contextlib.contextmanager
@@ -24,15 +21,6 @@ def opened(url: str, sent: bytes) -> Iterator[socket.socket]:
     with socket.create_connection(("127.0.0.1", at.port or 80), timeout=20) as connection:
         connection.sendall(sent.replace(b"HOST", at.netloc.encode()))
         yield connection
-
-
-def answer(connection: socket.socket) -> bytes:
-    """All that comes until the other side closes."""
-    received = b""
-    with contextlib.suppress(ConnectionResetError):
-        while part := connection.recv(65_536):
-            received += part
-    return received
 
 
 SLOW = (
@@ -66,7 +54,7 @@ def test_a_body_that_does_not_come_in_time_is_refused(url: str, monkeypatch: pyt
     monkeypatch.setattr(body, "READ_WITHIN", 0.1)
 
     with opened(url, SLOW) as connection:
-        assert answer(connection).startswith(b"HTTP/1.1 408 ")
+        assert rest(connection).startswith(b"HTTP/1.1 408 ")
 
 
 @pytest.mark.parametrize(
@@ -80,7 +68,7 @@ def test_a_body_that_does_not_come_in_time_is_refused(url: str, monkeypatch: pyt
 )
 def test_a_body_over_the_limit_is_refused(url: str, sent: bytes) -> None:
     with opened(url, b"POST /sign-in HTTP/1.1\r\nHost: HOST\r\n" + sent) as connection:
-        assert b"HTTP/1.1 413 " in answer(connection)
+        assert b"HTTP/1.1 413 " in rest(connection)
 
 
 def test_a_body_within_the_limit_arrives_whole(url: str) -> None:
@@ -202,40 +190,3 @@ def test_the_names_follow_from_the_public_url(public: str, names: set[str]) -> N
 def test_many_headers_are_refused(url: str) -> None:
     assert httpx2.get(f"{url}/sign-in", headers=[("X-A", "a")] * 101).status_code == 431
     assert httpx2.get(f"{url}/sign-in", headers=[("X-A", "a")] * 60).status_code == 200
-
-
-@pytest.fixture
-def product() -> Iterator[str]:
-    """A server as the product configures it; its application says only how much of a header came."""
-
-    async def application(scope: dict[str, object], receive: object, send: object) -> None:
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-    handlers = logging.root.handlers[:]
-    config = web.config(application)
-    config.lifespan = "off"
-    config.log_config = None
-    server = uvicorn.Server(config)
-    ready = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        thread = threading.Thread(target=_run, args=(server, listener, ready))
-        thread.start()
-        assert ready.wait(20)
-        yield f"http://localhost:{listener.getsockname()[1]}"
-        server.should_exit = True
-        thread.join(20)
-    logging.root.handlers[:] = handlers
-
-
-def test_headers_without_end_are_cut_off(product: str) -> None:
-    sent = 0
-    with opened(product, b"GET / HTTP/1.1\r\nHost: HOST\r\n") as connection:
-        with contextlib.suppress(ConnectionError):
-            while sent < 4 * 1024 * 1024:
-                connection.sendall(b"X-A: " + b"a" * 8192 + b"\r\n")
-                sent += 8192
-        refused = answer(connection)
-
-    assert sent < 4 * 1024 * 1024 or refused.startswith(b"HTTP/1.1 4")
-    assert b"204" not in refused

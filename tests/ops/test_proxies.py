@@ -23,7 +23,7 @@ def address_seen(*, peer: str, told: str) -> str:
     config = web.config(app)
     config.load()
     scope = {"type": "http", "client": (peer, 1), "headers": [(b"x-forwarded-for", told.encode())]}
-    asyncio.run(config.loaded_app(scope, None, None))  # type: ignore[arg-type]
+    asyncio.run(config.loaded_app(scope, None, None))
     return seen[0]
 
 
