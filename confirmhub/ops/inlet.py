@@ -14,13 +14,11 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from confirmhub.aap import refusals
-from confirmhub.aap import routes as aap
-from confirmhub.api import errors
-from confirmhub.api.renderers import written
+from confirmhub.api.errors import UNREAD
+from confirmhub.ops.layers import Layer, refuse
 from confirmhub.ops.wire import MAX_HEADER_BYTES
 from mcp_bridge import body
 
@@ -35,7 +33,7 @@ class _UnknownType(Exception):
     pass
 
 
-class Gate:
+class Gate(Layer):
     """Lets only requests through that were meant for this host, with headers of an ordinary size.
 
     A name that somebody else's DNS leads here (DNS rebinding) must bring up no page and no file. `unnamed`
@@ -43,12 +41,11 @@ class Gate:
     """
 
     def __init__(self, app: ASGIApp, *, unnamed: Collection[str]) -> None:
-        self.app = app
+        super().__init__(app)
         self.unnamed = frozenset(unnamed)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answer = self._refusal(scope) if scope["type"] == "http" else None
-        await (answer or self.app)(scope, receive, send)
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await (self._refusal(scope) or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = scope["headers"]
@@ -68,20 +65,14 @@ class Gate:
         return None
 
 
-class Inlet:
+class Inlet(Layer):
     """Reads the whole body, within bounds of size and time, before the application behind it starts.
 
     Neither does Django see a content type that it would stumble over: it reads that, and by its charset the
     query, before anything of ours runs, and what it raises there nobody turns into an answer.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             scope["headers"] = _plain(scope["headers"])
             raw = await body.read(request=Request(scope, receive))
@@ -138,16 +129,6 @@ def _plain(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
 
 
 def _refuse(scope: Scope, status: HTTPStatus, words: str) -> Response:
-    headers = {
-        "Cache-Control": "no-store",
-        "Connection": "close",  # the rest of what is sent is not read
-        "X-Content-Type-Options": "nosniff",
-    }
-    if scope["path"].startswith(f"{aap.PREFIX}/"):
-        return refusals.error(words, status=status, code=errors.UNREAD[status], headers=headers)
-    if scope["path"].startswith("/api/"):
-        refused = errors.handle(errors.Unread(status=status, words=words), {})
-        return Response(
-            written(refused.data), status_code=status, headers=headers, media_type=refused.content_type
-        )
-    return PlainTextResponse(f"{words}\n", status_code=status, headers=headers)
+    # The rest of what is sent is not read.
+    close = {"Connection": "close"}
+    return refuse(scope, status=status, code=UNREAD[status], words=words, headers=close)

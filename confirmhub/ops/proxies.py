@@ -6,7 +6,9 @@ from http import HTTPStatus
 from ipaddress import ip_address
 
 from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
+
+from confirmhub.ops.layers import Layer
 
 NO_ADDRESS = PlainTextResponse(
     "The proxy in front must send the caller's address in X-Forwarded-For, and sent something else.\n",
@@ -15,14 +17,11 @@ NO_ADDRESS = PlainTextResponse(
 )
 
 
-class Addressed:
+class Addressed(Layer):
     """Lets only addresses through as such, each in one spelling: limits count by it, and logs name it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["client"]:
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["client"]:
             host, port = scope["client"]
             try:
                 address = ip_address(host)

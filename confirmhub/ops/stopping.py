@@ -9,10 +9,11 @@ from http import HTTPStatus
 import uvicorn
 from mcp_types import INTERNAL_ERROR
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import JSONResponse, Response
+from starlette.types import Message, Receive, Scope, Send
 
 from confirmhub.confirmations import waiting
+from confirmhub.ops.layers import Layer, refuse
 from mcp_bridge.app import PATH
 
 
@@ -24,16 +25,10 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
 
-class Ending:
+class Ending(Layer):
     """Answers a request that the server's stop cuts off, which would be a failure with a trace otherwise."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         started: Message | None = None
 
         async def answer(message: Message) -> None:
@@ -71,7 +66,7 @@ def _cut_off(scope: Scope) -> Response:
         )
     status = HTTPStatus.SERVICE_UNAVAILABLE
     if scope["path"] != PATH:
-        return PlainTextResponse(f"{words}\n", status_code=status, headers=headers)
+        return refuse(scope, status=status, code="cut_off", words=words, headers=headers)
     # JSON-RPC 2.0 section 5: the id is null, which was not read here.
     refusal = {"jsonrpc": "2.0", "id": None, "error": {"code": INTERNAL_ERROR, "message": words}}
     return JSONResponse(refusal, status_code=status, headers=headers)

@@ -17,9 +17,10 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from prometheus_client import Counter, Histogram
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from confirmhub import logs
+from confirmhub.ops.layers import Layer
 
 _ID = re.compile(rb"[A-Za-z0-9._-]{8,64}")
 # Where a request goes, in a few words: a label with an id in it would be a new series for each.
@@ -63,16 +64,10 @@ def start_tracing() -> TracerProvider | None:
     return provider
 
 
-class Watched:
+class Watched(Layer):
     """The outermost layer. Nothing that it writes down has a query, token or body in it."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.app(scope, receive, send)
-            return
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         id_ = _id(scope)
         place = place_of(scope["path"])
         method = scope["method"] if scope["method"] in _METHODS else "other"

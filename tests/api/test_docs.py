@@ -96,6 +96,7 @@ def test_the_table_has_every_refusal() -> None:
     everywhere = {
         ("method_not_allowed", 405),
         ("error", 500),
+        ("cut_off", 503),
         *((code, int(at)) for at, code in UNREAD.items()),
     }
 

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from confirmhub.aap.routes import PREFIX
 from confirmhub.confirmations import waiting
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.ops import web
@@ -115,11 +116,13 @@ async def half_of_so_much(_: Request) -> Response:
 
 
 @contextlib.contextmanager
-def stubborn() -> Iterator[str]:
-    """A server whose answers never end."""
+def stubborn(*, calls: int) -> Iterator[str]:
+    """A server whose answers never end, and that stops when it has so many calls."""
     routes = [
         Route("/hang", hang),
         Route("/act", hang, methods=["POST"]),
+        Route("/api/v1/confirmations", hang, methods=["GET", "POST"]),
+        Route(f"{PREFIX}/requests", hang, methods=["POST"]),
         Route("/mcp", hang, methods=["POST"]),
         Route("/stream", stream),
         Route("/half", half),
@@ -131,7 +134,7 @@ def stubborn() -> Iterator[str]:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-        eventually(lambda: len(server.server_state.tasks) == len(routes))
+        eventually(lambda: len(server.server_state.tasks) == calls)
         server.should_exit = True
         thread.join(timeout=20)
         assert not thread.is_alive()
@@ -142,7 +145,7 @@ def test_what_a_stop_cuts_off_is_told_so_and_is_no_trace_in_the_log(
 ) -> None:
     monkeypatch.setattr(web, "GRACE", 0.1)
     callers = Callers()
-    with stubborn() as url:
+    with stubborn(calls=6) as url:
         for path in ("/hang", "/stream", "/half", "/sized"):
             callers.call(path, lambda path=path: httpx2.get(f"{url}{path}", timeout=60))
         for path in ("/act", "/mcp"):
@@ -170,3 +173,26 @@ def test_what_a_stop_cuts_off_is_told_so_and_is_no_trace_in_the_log(
     for path in ("/half", "/sized"):
         assert isinstance(callers.answers[path], httpx2.RemoteProtocolError)
     assert "Traceback" not in "".join(log.lines)
+
+
+def test_programs_that_a_stop_cuts_off_are_told_so_in_their_own_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web, "GRACE", 0.1)
+    callers = Callers()
+    with stubborn(calls=3) as url:
+        api = f"{url}/api/v1/confirmations"
+        callers.call("read", lambda: httpx2.get(api, timeout=60))
+        callers.call("act", lambda: httpx2.post(api, json={}, timeout=60))
+        callers.call("aap", lambda: httpx2.post(f"{url}{PREFIX}/requests", json={}, timeout=60))
+    callers.join()
+
+    read, act, aap = (callers.answers[name] for name in ("read", "act", "aap"))
+    assert isinstance(read, httpx2.Response)
+    assert isinstance(act, httpx2.Response)
+    assert isinstance(aap, httpx2.Response)
+    for problem in (read, act):
+        assert problem.headers["Content-Type"] == "application/problem+json"
+        assert (problem.status_code, problem.json()["type"]) == (503, "urn:confirmhub:cut_off")
+    assert read.headers["Retry-After"] == "1"
+    assert "Retry-After" not in act.headers
+    assert "may be under way or done" in act.json()["title"]
+    assert (aap.status_code, aap.json()["error"]["code"]) == (503, "cut_off")
