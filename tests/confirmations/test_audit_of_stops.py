@@ -128,6 +128,33 @@ def test_a_stop_removed_or_changed_is_found_and_named(stops: list[Halt], forgery
         check()
 
 
+# Events that a forger adds with sound hashes, after those of `stops`.
+IMPOSSIBLE = {
+    "lifted-without-being-set": ("lifted", "99"),
+    "set-twice": ("stopped", "second"),
+    "lifted-twice": ("lifted", "first"),
+    "set-again-after-it-was-lifted": ("stopped", "first"),
+    "of-no-known-kind": ("paused", "second"),
+}
+
+
+@proves("log:stops")
+@pytest.mark.parametrize("forgery", IMPOSSIBLE)
+def test_an_event_that_cannot_follow_is_found_and_named(stops: list[Halt], forgery: str) -> None:
+    kind, halt = IMPOSSIBLE[forgery]
+    names = {"first": str(stops[0].pk), "second": str(stops[1].pk)}
+    lines = exported()
+    log = next(line for line in lines if line["type"] == "halts")
+    last = log["events"][-1]
+    said = json.loads(log["events"][0]["detail"]) | {"halt": names.get(halt, halt)}
+    event = last | {"seq": 4, "kind": kind, "detail": json.dumps(said)}
+    hash_ = evidence.event_hash(before=bytes.fromhex(last["hash"]), log=evidence.STOPS, event=event)
+    log["events"].append(event | {"hash": hash_.hex()})
+
+    with pytest.raises(BrokenLog, match="the log of stops: event 4 cannot follow those before"):
+        evidence.check(lines)
+
+
 def _without_the_log(lines: list[Record]) -> None:
     lines[:] = [line for line in lines if line["type"] != "halts"]
     lines[-1]["halts"] = 0

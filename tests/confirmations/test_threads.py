@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from queue import SimpleQueue
+from typing import Any
 
 import psycopg
 import pytest
 from django.db import connection
 
+from confirmhub.confirmations import threads as module
 from confirmhub.confirmations.dsn import conninfo
 from confirmhub.confirmations.threads import Threads
 
@@ -65,6 +68,65 @@ def test_what_has_begun_runs_to_its_end_and_what_has_not_never_begins() -> None:
 
     asyncio.run(main())
     assert seen == ["slow"]
+
+
+def test_when_they_close_what_has_begun_is_answered_and_all_that_queues_is_cancelled() -> None:
+    began, go, seen = threading.Event(), threading.Event(), list[int]()
+
+    def slow() -> str:
+        began.set()
+        assert go.wait(timeout=20)
+        return "done"
+
+    async def main() -> None:
+        threads = Threads(count=1, name="test")
+        first = asyncio.create_task(threads.run(slow))
+        await asyncio.to_thread(began.wait, 20)
+        queued = [asyncio.create_task(threads.run(seen.append, number)) for number in range(9)]
+        await asyncio.sleep(0)
+        closing = asyncio.create_task(threads.close())
+        done, _ = await asyncio.wait(queued, timeout=10)
+        assert len(done) == 9  # while the first still runs
+        assert all(task.cancelled() for task in done)
+        go.set()
+        await closing
+        assert await first == "done"
+
+    asyncio.run(main())
+    assert seen == []
+
+
+def test_to_close_waits_for_no_call_that_a_thread_takes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = threading.current_thread()
+
+    class TakenSince(SimpleQueue[Any]):
+        """Whoever looks whether something is left finds it so, and it is gone when they take it."""
+
+        def empty(self) -> bool:
+            return False
+
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as the base has it
+            assert threading.current_thread() is not here, "the event loop would wait for ever"
+            return super().get(block, timeout)
+
+    monkeypatch.setattr(module, "SimpleQueue", TakenSince)
+
+    async def main() -> None:
+        threads = Threads(count=2, name="test")
+        assert await threads.run(lambda: 7) == 7
+        await threads.close()
+
+    asyncio.run(main())
+
+
+def test_no_call_queues_behind_the_end() -> None:
+    async def main() -> None:
+        threads = Threads(count=1, name="test")
+        await threads.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await asyncio.wait_for(threads.run(lambda: 7), 10)
+
+    asyncio.run(main())
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,12 +6,15 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client as Browser
 from django.utils import timezone
 
 from confirmhub.confirmations import ledger
+from confirmhub.confirmations.dsn import conninfo
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth import bearer, connections
@@ -199,6 +202,28 @@ def test_use_is_noted_now_and_then_and_not_at_each_call(host: Any, django_assert
     AccessToken.objects.update(used_at=noted - bearer.NOTED_EVERY)
     bearer.find(token=token)
     assert AccessToken.objects.get().used_at >= noted
+
+
+def test_a_token_that_somebody_holds_is_noted_at_its_next_use_and_nobody_waits(
+    transactional_db: None, host: Any
+) -> None:
+    tokens = [host.sign_in()["access_token"] for _ in range(2)]
+    held, free = AccessToken.objects.order_by("pk")
+    ids = [held.pk, free.pk]
+
+    with psycopg.connect(conninfo()) as other:
+        other.execute("SELECT FROM oauth_accesstoken WHERE id = %s FOR UPDATE", [held.pk])
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '50ms'")  # at most that, before it fails
+        bearer.note_use(ids=ids)
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
+        noted = AccessToken.objects.order_by("pk").values_list("used_at", flat=True)
+        assert [at is not None for at in noted] == [False, True]
+
+    for token in tokens:
+        bearer.find(token=token)
+    assert not AccessToken.objects.filter(used_at=None).exists()
 
 
 def test_what_is_refused_is_no_use(host: Any) -> None:
