@@ -4,6 +4,8 @@ Django's own ASGI handler makes two threads a request; behind a2wsgi it runs in 
 keep their database connections.
 """
 
+# ruff: noqa: E402 - Django loads the apps first, which the imports after it need
+
 from __future__ import annotations
 
 import os
@@ -15,24 +17,24 @@ from a2wsgi import WSGIMiddleware
 from django.core.wsgi import get_wsgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
-django = get_wsgi_application()  # loads the apps, which the imports below need
+django = get_wsgi_application()  # loads the apps
 
-from starlette.applications import Starlette  # noqa: E402
-from starlette.middleware import Middleware  # noqa: E402
-from starlette.routing import Mount, Route  # noqa: E402
-from starlette.types import ASGIApp  # noqa: E402
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 
-from confirmhub.aap import routes as aap  # noqa: E402
-from confirmhub.api import hot  # noqa: E402
-from confirmhub.confirmations import redeemer, waiting  # noqa: E402
-from confirmhub.ops.health import healthz, livez  # noqa: E402
-from confirmhub.ops.inlet import Gate, Inlet  # noqa: E402
-from confirmhub.ops.metrics import metrics  # noqa: E402
-from confirmhub.ops.proxies import Addressed  # noqa: E402
-from confirmhub.ops.stopping import Ending  # noqa: E402
-from confirmhub.ops.watch import Watched, start_tracing  # noqa: E402
-from confirmhub.pages import live  # noqa: E402
-from mcp_bridge.app import build  # noqa: E402
+from confirmhub.aap import routes as aap
+from confirmhub.api import hot
+from confirmhub.confirmations import redeemer, waiting
+from confirmhub.ops.health import healthz, livez
+from confirmhub.ops.inlet import Gate, Inlet
+from confirmhub.ops.metrics import metrics
+from confirmhub.ops.proxies import Addressed
+from confirmhub.ops.stopping import Ending
+from confirmhub.ops.watch import Watched, start_tracing
+from confirmhub.pages import live
+from mcp_bridge.app import build
 
 THREADS = 8  # one database connection each
 

@@ -53,9 +53,8 @@ def main() -> None:
         sockets = [_listening(where) for where in sys.argv[1:]]
         django.setup()
         misconfigured.load_tools()
-        # They load the settings, the tools and the models.
-        from confirmhub.asgi import application  # noqa: PLC0415
-        from confirmhub.ops.stopping import Server  # noqa: PLC0415
+        from confirmhub.asgi import application  # noqa: PLC0415 - loads the settings, the tools and the models
+        from confirmhub.ops.stopping import Server  # noqa: PLC0415 - the same
 
         server = Server(config(application))
     server.run(sockets=sockets)

@@ -38,7 +38,7 @@ from confirmhub.review.wording import NONE, text, when
 __all__ = ["ConfirmationAdmin", "HaltAdmin", "RuleAdmin", "TrailAdmin"]
 
 # One page to sign in on: one look, one lockout, one place to type a password.
-admin.site.login = sign_in  # type: ignore[method-assign]
+admin.site.login = sign_in  # type: ignore[method-assign]  # meant so
 admin.site.site_header = admin.site.site_title = "confirmhub review"
 admin.site.index_title = "Review"
 admin.site.enable_nav_sidebar = False
