@@ -103,15 +103,14 @@ class Discreet(logging.Filter):
 
 
 def _spare(told: traceback.TracebackException, error: BaseException) -> None:
-    # There is no public way to say it in other words; the tests see that this one works.
-    told._str = words(error)  # type: ignore[attr-defined] # noqa: SLF001
-    for part, inner in (
-        (told.__cause__, error.__cause__),
-        (told.__context__, error.__context__),
-        *zip(told.exceptions or (), getattr(error, "exceptions", ()), strict=False),
-    ):
-        if part is not None and inner is not None:
-            _spare(part, inner)
+    left: list[tuple[traceback.TracebackException, BaseException]] = [(told, error)]
+    while left:
+        part, inner = left.pop()
+        # There is no public way to say it in other words; the tests see that this one works.
+        part._str = words(inner)  # type: ignore[attr-defined] # noqa: SLF001
+        led = [(part.__cause__, inner.__cause__), (part.__context__, inner.__context__)]
+        led += zip(part.exceptions or (), getattr(inner, "exceptions", ()), strict=False)
+        left += [(before, cause) for before, cause in led if before is not None and cause is not None]
 
 
 def _visible(line: str) -> str:

@@ -95,6 +95,18 @@ def test_a_trace_repeats_no_row_and_no_path_that_an_error_names(
         assert [words for words in says if words not in text] == []
 
 
+def test_a_trace_of_very_many_errors_is_written(written: Callable[..., str]) -> None:
+    error = first = RuntimeError("first")
+    for number in range(2_000):
+        later = RuntimeError(f"{number}\nDETAIL: s3cret")
+        error.__context__, error = later, later
+
+    text = written("a", logging.ERROR, "failed", exc=first)
+
+    assert text.count("RuntimeError: ") == 2_001
+    assert "s3cret" not in text
+
+
 def test_a_record_that_asks_for_a_trace_where_nothing_failed_is_written() -> None:
     record = logging.LogRecord("a", logging.ERROR, "f.py", 1, "odd", (), (None, None, None))
 
