@@ -12,10 +12,10 @@ import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from confirmhub.confirmations import audit
+from confirmhub.confirmations import audit, queries
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
@@ -164,6 +164,18 @@ def test_a_stop_with_a_slip_of_the_pen_says_so(agent: Principal, limits: list[st
 
     assert "It covers 0 open confirmations now." in text
     assert said in text
+
+
+def test_a_stop_of_which_nobody_can_count_in_time_is_in_force(monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_slow(**_: object) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(queries, "covered_by", too_slow)
+
+    assert "Stopped. How much it covers could not be counted in time.\n" in hub("halt", *SIGNED)
+    [said] = lines(hub("halt", *SIGNED, "--json"))
+    assert (said["open"], said["ever_asked"]) == (None, None)
+    assert len(queries.list_halts()) == 2
 
 
 def test_programs_are_told_what_a_stop_covers(agent: Principal) -> None:

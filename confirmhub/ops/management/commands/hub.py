@@ -15,6 +15,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError
 
 from confirmhub import display
 from confirmhub.confirmations import ledger, queries
@@ -176,18 +177,25 @@ class Command(BaseCommand):
         made = ledger.halt(
             operator=_person(by), reason=reason, client_id=client, subject=subject, action_pattern=action
         )
-        cover = queries.covered_by(halt=made)
+        try:
+            cover = queries.covered_by(halt=made)
+        except OperationalError:  # of very many rows; the stop is in force all the same
+            cover = None
         known = not client or clients.describe(client_id=client) is not clients.UNKNOWN
         if as_json:
-            self._print(_stop(made) | {"open": cover.open, "ever_asked": cover.ever, "client_known": known})
+            counted = {"open": cover and cover.open, "ever_asked": cover and cover.ever}
+            self._print(_stop(made) | counted | {"client_known": known})
             return
-        covers = f"{cover.open} open confirmation{'' if cover.open == 1 else 's'}"
-        self.stdout.write(f"Stopped. It covers {covers} now.")
+        if cover is None:
+            self.stdout.write("Stopped. How much it covers could not be counted in time.")
+        else:
+            covers = f"{cover.open} open confirmation{'' if cover.open == 1 else 's'}"
+            self.stdout.write(f"Stopped. It covers {covers} now.")
         if not known:
             # It may be meant: a stop can come before the client does.
             name = display.short(client, SHORT)
             self.stdout.write(f"No client with the id {name} is known: is it as `list --json` has it?")
-        elif not cover.ever:
+        elif cover and not cover.ever:
             self.stdout.write("Nothing that it covers was ever asked for: is it what you mean?")
         self.stdout.write(f"Let it go on with: hub lift {made.pk} --as ... --reason ...")
 
