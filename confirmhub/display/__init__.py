@@ -5,7 +5,20 @@ little room. `unshow` undoes `text`.
 """
 
 from confirmhub.display.cut import short
+from confirmhub.display.finds import LOUDNESS, Level
 from confirmhub.display.flags import Flag
 from confirmhub.display.render import VERSION, Part, Shown, lines, show, text, unshow
 
-__all__ = ["VERSION", "Flag", "Part", "Shown", "lines", "short", "show", "text", "unshow"]
+__all__ = [
+    "LOUDNESS",
+    "VERSION",
+    "Flag",
+    "Level",
+    "Part",
+    "Shown",
+    "lines",
+    "short",
+    "show",
+    "text",
+    "unshow",
+]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-type Level = Literal["info", "warn"]
+type Level = Literal["warn", "info", "quiet"]
+LOUDNESS: tuple[Level, ...] = ("warn", "info", "quiet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 A flag informs ("info": usual in some languages, but the eye cannot tell) or warns ("warn":
 ordinary text has no use for it). A warning that is wrong teaches people to pass over warnings,
-so what ordinary text of any language holds stays at "info". Messages are ASCII, bounded, and
-never hold the value itself, so that nothing in a value can disturb them.
+so what ordinary text of any language holds stays at "info", and what prose is full of at "quiet".
+Messages are ASCII, bounded, and never hold the value itself, so that nothing in a value can disturb
+them.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from confirmhub.display import hidden, words
-from confirmhub.display.finds import Find, Level
+from confirmhub.display.finds import LOUDNESS, Find, Level
 from confirmhub.display.names import named
-from confirmhub.display.properties import PICTURE_STYLE, TEXT_STYLE, ZWJ, ZWNJ
+from confirmhub.display.properties import PICTURE_STYLE, TEXT_STYLE, TYPOGRAPHY, ZWJ, ZWNJ
 from confirmhub.display.spans import Span
 
 # A message names this many finds and counts the rest.
@@ -89,7 +90,7 @@ class Remarks(NamedTuple):
 
 
 def find_remarks(value: str, pieces: Sequence[Span]) -> Remarks:
-    """Every remark about a value, warnings first. `pieces` are the spans of the value."""
+    """Every remark about a value, the loudest first. `pieces` are the spans of the value."""
     # There is nothing to say of ASCII that is shown as it is.
     shown = [piece for piece in pieces if not piece.escaped and not value[piece.start : piece.stop].isascii()]
     finds = [*hidden.find(value, pieces), *words.find(value, shown), *_styled(value, shown)]
@@ -98,7 +99,7 @@ def find_remarks(value: str, pieces: Sequence[Span]) -> Remarks:
         groups.setdefault((find.code, find.level), []).append(find)
     flags = [Flag(code, level, _message(found)) for (code, level), found in groups.items()]
     flags += _as_a_whole(value, shown)
-    flags.sort(key=lambda flag: flag.level != "warn")
+    flags.sort(key=lambda flag: LOUDNESS.index(flag.level))
     posing = frozenset(at for find in finds if find.level == "warn" for at in find.posing)
     return Remarks(tuple(flags), posing)
 
@@ -124,7 +125,7 @@ def _styled(value: str, shown: Sequence[Span]) -> Iterator[Find]:
         elif _is_compatibility(char):
             plain = unicodedata.normalize("NFKC", char)
             reads = f', reads as "{plain}"' if plain.isascii() and plain.isprintable() else ""
-            yield Find("compat", "info", at, named(char) + reads)
+            yield Find("compat", "quiet" if char in TYPOGRAPHY else "info", at, named(char) + reads)
 
 
 def _as_a_whole(value: str, shown: Sequence[Span]) -> Iterator[Flag]:

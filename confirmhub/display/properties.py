@@ -16,6 +16,9 @@ TEXT_STYLE = "\ufe0e"
 PICTURE_STYLE = "\ufe0f"
 KEYCAP = "\u20e3"
 KEYCAP_BASES = frozenset("0123456789#*")
+# What prose is set with, where a keyboard has plain signs only: quotation marks, dashes and the minus,
+# the ellipsis, the signs for number, for times and for a trade mark.
+TYPOGRAPHY = frozenset("\u2018\u2019\u201a\u2039\u203a\u201c\u201d\u2013\u2212\u2026\u2116\u00d7\u2122")
 TONES = "\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 
 UNICODE_VERSION = characters.UNICODE_VERSION

@@ -6,6 +6,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from confirmhub.display import twins
@@ -15,6 +16,7 @@ from confirmhub.display.properties import (
     EMOJI_AS_PICTURE,
     EMOJI_AS_TEXT,
     LOOKALIKES,
+    TYPOGRAPHY,
     scripts_of,
 )
 from confirmhub.display.spans import Span
@@ -34,10 +36,9 @@ _UNSPACED = _EAST_ASIAN | {
     *("Tai Le", "New Tai Lue", "Tai Tham"),
 }
 
-# Signs of ASCII syntax, and what prose uses in spite of looking like one: figure dash, en dash,
-# minus, the single quotation marks of several languages.
+# Signs of ASCII syntax, and what prose uses in spite of looking like one.
 _SYNTAX = frozenset("/\\-:;*~=<>,`")
-_TYPOGRAPHY = frozenset("\u2012\u2013\u2212\u201a\u2039\u203a")
+_PROSE = TYPOGRAPHY | {"\u2012"}  # the figure dash
 # Wide forms of ASCII syntax, and two more full stops that divide the parts of a domain name
 # (RFC 3490, section 3.1). Usual in the scripts that they are made for, and nowhere else.
 _WIDE = {
@@ -88,7 +89,8 @@ def _find_in_chunk(value: str, chunk: range, at_home: frozenset[str]) -> Iterato
         char = value[at]
         if char in LOOKALIKES and not _in_word(char):
             what = f"{named(char)} looks like {_read(LOOKALIKES[char])}"
-            yield Find("looks-ascii", _level(char, at_home), at, what, posing=(at,))
+            level = "quiet" if _is_typography(value, at) else _level(char, at_home)
+            yield Find("looks-ascii", level, at, what, posing=(at,))
         elif char in _WIDE and not at_home & _EAST_ASIAN:
             what = f"{named(char)} looks like {_read(_WIDE[char])}"
             yield Find("looks-ascii", "warn", at, what, posing=(at,))
@@ -101,13 +103,21 @@ def _find_in_chunk(value: str, chunk: range, at_home: frozenset[str]) -> Iterato
         yield from _find_in_number(value, number)
 
 
+def _is_typography(value: str, at: int) -> bool:
+    """Whether a sign is one that prose is set with. What looks like a letter is none beside letters."""
+    char = value[at]
+    if char not in TYPOGRAPHY or not LOOKALIKES[char].isalpha():
+        return char in TYPOGRAPHY
+    return _ASCII_LETTER.search(value, max(0, at - 1), at + 2) is None
+
+
 def _level(char: str, at_home: frozenset[str]) -> Level:
     scripts = scripts_of(char)
     if scripts:
         usual = bool(scripts & at_home) or (scripts == {"Latin"} and char <= _LATIN_ALPHABETS)
     else:
         poses = LOOKALIKES[char] in _SYNTAX and unicodedata.category(char) != "Lm"
-        usual = not poses or char in _TYPOGRAPHY or char in EMOJI_AS_TEXT or char in EMOJI_AS_PICTURE
+        usual = not poses or char in _PROSE or char in EMOJI_AS_TEXT or char in EMOJI_AS_PICTURE
     return "info" if usual else "warn"
 
 
@@ -115,13 +125,20 @@ def _find_in_word(value: str, word: range, at_home: frozenset[str]) -> Iterator[
     text = value[word.start : word.stop]
     if text.isascii():
         return
-    yield from _find_mixture(text, word.start)
+    mixture = _find_mixture(text, word.start)
     looks = [_look(char) for char in text]
     alike = [(at, char) for at, char in zip(word, text, strict=True) if char in LOOKALIKES]
     # A number of such digits is told with its value.
     if not alike or None in looks or text.isdecimal():
+        if mixture:
+            yield mixture
         return
     reading = "".join(look for look in looks if look is not None)
+    told = f" in a word that reads as {_read(reading)}" if len(reading) <= _MOST_READ else ""
+    if mixture:  # one word, one remark
+        places = {*mixture.posing, *(at for at, _ in alike)}
+        yield replace(mixture, what=mixture.what + told, posing=tuple(sorted(places)))
+        return
     latin = _ASCII_LETTER.search(text) is not None
     posing = tuple(
         at
@@ -130,19 +147,18 @@ def _find_in_word(value: str, word: range, at_home: frozenset[str]) -> Iterator[
         if (latin and scripts_of(char) - {"Latin"}) or _level(char, at_home) == "warn"
     )
     at, char = alike[0]
-    told = f" in a word that reads as {_read(reading)}" if len(reading) <= _MOST_READ else ""
     yield Find("looks-ascii", "warn" if posing else "info", at, named(char) + told, posing=posing)
 
 
-def _find_mixture(text: str, start: int) -> Iterator[Find]:
+def _find_mixture(text: str, start: int) -> Find | None:
     """UTS #39, section 5.2, highly restrictive; besides, Latin beside unspaced scripts."""
     sets = [(at, _augmented(char)) for at, char in enumerate(text, start) if scripts_of(char)]
     if not sets or _shared(scripts for _, scripts in sets):
-        return
+        return None
     others = [(at, scripts) for at, scripts in sets if "Latin" not in scripts]
     rest = _shared(scripts for _, scripts in others) if len(others) < len(sets) else frozenset()
     if rest & _UNSPACED:
-        return
+        return None
     # Greek letters name units and variables; those that look like Latin ones are another matter.
     formula = "Greek" in rest and all(_look(text[at - start]) is None for at, _ in others)
     # Without one script in all sets, not all have the same first one.
@@ -152,7 +168,7 @@ def _find_mixture(text: str, start: int) -> Iterator[Find]:
     # Of two scripts, the rarer one is where the eye is to look.
     latin = [(at, scripts) for at, scripts in sets if "Latin" in scripts]
     rare = min(others, latin or others, key=len)
-    yield Find(
+    return Find(
         "mixed-script", "info" if formula else "warn", at, what, posing=tuple(place for place, _ in rare)
     )
 

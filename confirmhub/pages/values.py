@@ -34,9 +34,9 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A flag, in words. `level` is `info` or `warn`."""
+    """A flag, in words."""
 
-    level: str
+    level: display.Level
     message: str
 
 
@@ -49,6 +49,16 @@ class Value:
     notes: tuple[Note, ...]
     exact: str
     fingerprint: str
+
+    @property
+    def loud(self) -> tuple[Note, ...]:
+        """The notes that stand under the text; the quiet ones stand with its exact form."""
+        return tuple(note for note in self.notes if note.level != "quiet")
+
+    @property
+    def quiet(self) -> tuple[Note, ...]:
+        """The notes of typographic signs: there, so that no two values look alike without a word of it."""
+        return tuple(note for note in self.notes if note.level == "quiet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +107,7 @@ def line(raw: str) -> Value:
     if "\n" not in raw:
         return value(raw)
     shown = display.show(raw)
-    notes = tuple(Note(flag.level, flag.message) for flag in shown.flags)
-    return Value(_pieces(shown), (), notes, ascii(raw), _fingerprint(raw))
+    return Value(_pieces(shown), (), _notes(shown), ascii(raw), _fingerprint(raw))
 
 
 def rows(items: list[tuple[str, Json]]) -> list[Row]:
@@ -155,13 +164,10 @@ def _prepare(raw: str) -> Value:
     shown = display.show(raw)
     plain = shown.text == raw and not shown.flags
     several = display.lines(raw) if "\n" in raw else ()
-    notes = (
-        _notes_by_line(several) if several else tuple(Note(flag.level, flag.message) for flag in shown.flags)
-    )
     return Value(
         pieces=_pieces(shown),
         lines=tuple(_line(line) for line in several),
-        notes=notes,
+        notes=_notes_by_line(several) if several else _notes(shown),
         exact="" if plain else ascii(raw),
         fingerprint="" if plain else _fingerprint(raw),
     )
@@ -244,6 +250,10 @@ def _line(shown: display.Shown) -> tuple[Piece, ...]:
     return () if shown.text == _EMPTY else _pieces(shown)
 
 
+def _notes(shown: display.Shown) -> tuple[Note, ...]:
+    return tuple(Note(flag.level, flag.message) for flag in shown.flags)
+
+
 def _notes_by_line(lines: tuple[display.Shown, ...]) -> tuple[Note, ...]:
     # By line, since on numbered lines the line feeds are what they look like and need no words.
     notes = [
@@ -252,7 +262,7 @@ def _notes_by_line(lines: tuple[display.Shown, ...]) -> tuple[Note, ...]:
         for flag in line.flags
         if line.text != _EMPTY
     ]
-    notes.sort(key=lambda note: note.level != "warn")
+    notes.sort(key=lambda note: display.LOUDNESS.index(note.level))
     if len(notes) <= _NOTES_BY_LINE:
         return tuple(notes)
     hidden = notes[_NOTES_BY_LINE:]

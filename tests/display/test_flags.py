@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from confirmhub.display import show
+from confirmhub.display import LOUDNESS, show
 
 
 def flags_of(value: str) -> dict[tuple[str, str], str]:
@@ -142,7 +142,26 @@ def test_a_look_alike_word_is_read_out() -> None:
 
 
 def test_a_short_word_beside_ascii_letters_is_not_at_home() -> None:
-    assert ("looks-ascii", "warn") in flags_of("p\u0430y \u0436\u0443\u043a")
+    assert ("mixed-script", "warn") in flags_of("p\u0430y \u0436\u0443\u043a")
+
+
+@pytest.mark.parametrize(
+    "word", ["p\u0430ypal", "\u0440\u0430y", "\u0430\u0440\u0440\u04cf\u0435", "ldm\u0131n"]
+)
+def test_a_look_alike_word_is_told_of_once(word: str) -> None:
+    (message,) = flags_of(word).values()
+
+    assert "in a word that reads as" in message
+
+
+def test_ordinary_typography_is_told_of_quietly() -> None:
+    value = (
+        "\u201cQ3\u201d \u2013 it\u2019s \u2018final\u2019\u2026 \u21165, 3\u00d74 \u2014 20\u00b0, \u20ac5"
+    )
+
+    assert {level for _, level in flags_of(value)} == {"quiet"}
+    assert flags_of("20\u00b0 \u2014 \u20ac5") == {}
+    assert list(flags_of("e\u00d7ample")) == [("looks-ascii", "info")]
 
 
 def test_a_number_that_looks_like_another_is_told_once() -> None:
@@ -158,9 +177,10 @@ def test_scripts_that_agree_in_pairs_only_are_a_mixture() -> None:
 
 
 def test_warnings_come_first() -> None:
-    levels = [flag.level for flag in show("e\u0301\u202e\u05d0 p\u0430y  ").flags]
+    levels = [flag.level for flag in show("it\u2019s e\u0301\u202e\u05d0 p\u0430y  ").flags]
 
-    assert levels == sorted(levels, reverse=True)
+    assert levels == sorted(levels, key=LOUDNESS.index)
+    assert set(levels) == set(LOUDNESS)
 
 
 @pytest.mark.parametrize(

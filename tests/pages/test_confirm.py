@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable
 
 import pytest
@@ -303,3 +304,17 @@ def test_a_damaged_link_is_called_one(browser: Client, link: str) -> None:
 @pytest.mark.parametrize("method", ["put", "patch", "delete", "options"])
 def test_other_methods_are_refused(browser: Client, pending: Confirmation, method: str) -> None:
     assert getattr(browser, method)(url(pending)).status_code == 405
+
+
+def test_typographic_signs_are_told_of_with_the_exact_text_alone(browser: Client, agent: Principal) -> None:
+    typeset = "\u201cQ3\u201d \u2013 final\u2026"
+    confirmation = make_pending(agent, action=Action(AUDIENCE, "run", {"title": typeset}), summary=typeset)
+
+    html = browser.get(f"/confirm/{confirmation.id}").content.decode()
+
+    assert '<p class="flag' not in html
+    exact = re.findall(r'<details class="exact"><summary>([^<]*)</summary>(.*?)</details>', html)
+    assert len(exact) == 2
+    for summary, details in exact:
+        assert summary.endswith(", typographic signs")
+        assert "U+2013 EN DASH looks like" in details
