@@ -22,7 +22,8 @@ NAMES = sorted(str(path.relative_to(TEMPLATES)) for path in TEMPLATES.rglob("*")
 # rendered (`test_sinks_code`); what is ASCII when it is stored (client ids, hosts, audiences); what the
 # reader has just typed; a field that Django draws. In a filter's argument a blank is written as `~`.
 FIT = """
-admin/base_site.html: block.super stop.since.iso stop.since.text title
+_stopped.html: stop.since.iso stop.since.text
+admin/base_site.html: block.super title
 admin/confirmations/confirmation/actions.html: cl.result_list|length selection_note
 admin/confirmations/confirmation/change_form.html: confirmation_id halt_like move.title only
 admin/confirmations/confirmation/change_list.html: kind line.account line.action line.approvals line.asked
@@ -40,7 +41,6 @@ admin/record.html: field.contents field.field.name field.label|capfirst
     inline_admin_formset.opts.fields|length inline_admin_formset.opts.verbose_name_plural|capfirst name
 api/docs.html: line refusal.name refusal.status refusal.what route.method route.name route.path
     route.scope route.what row.kind row.name row.what table.title
-base.html: stop.since.iso stop.since.text
 notifications/account.html: field.errors form.non_field_errors hours.ends.value|default_if_none:''
     hours.starts.value|default_if_none:'' label line.channel line.failure line.sent line.where mail
     mail_folder one quiet.ends quiet.starts quiet.zone secret value way.address.value|default_if_none:''
@@ -59,7 +59,7 @@ pages/_gist.html: gist.more
 pages/_line.html: line.age line.asked.iso line.check line.id
 pages/_notes.html: note.level note.message
 pages/_past.html: line.age line.state.label line.state.tone
-pages/_value.html: value.exact value.fingerprint
+pages/_value.html: note.message value.exact value.fingerprint
 pages/_votes.html: vote.at.iso vote.at.text vote.seen
 pages/_what.html: row.depth row.kind row.level row.position
     screen.compared_with.text

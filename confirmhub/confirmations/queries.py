@@ -284,6 +284,12 @@ def list_halts() -> list[Halt]:
     return list(Halt.objects.filter(lifted_at__isnull=True).select_related("set_by"))
 
 
+def clients_open_for(*, approver: User, client_ids: Collection[str]) -> set[str]:
+    """Those of these clients of which something is open that this person may see."""
+    theirs = rules.may_see(approver=approver).filter(requester_client_id__in=client_ids, status__in=OPEN)
+    return set(theirs.values_list("requester_client_id", flat=True))
+
+
 def covered_by(*, halt: Halt) -> Cover:
     """What a stop covers, to tell one that is meant from one with a slip of the pen in it."""
     like = Func(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -65,6 +66,12 @@ def list_connections(*, user: User) -> list[Connection]:
         for key, program in programs.items()
     ]
     return sorted(found, key=lambda connection: connection.last_used_at, reverse=True)
+
+
+def connected_of(*, user: User, client_ids: Collection[str]) -> set[str]:
+    """Those of these programs with which `user` has not ended the connection; it may be out of use."""
+    held = RefreshToken.objects.filter(user=user, revoked__isnull=True, application__client_id__in=client_ids)
+    return set(held.values_list("application__client_id", flat=True))
 
 
 def disconnect(*, user: User, key: int) -> None:

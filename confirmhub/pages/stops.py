@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.policies import matches
+from confirmhub.oauth import connections
 from confirmhub.pages import askers, values, words
 from confirmhub.pages.values import Value
 from confirmhub.pages.words import Moment
@@ -28,16 +29,39 @@ class Stop:
     by: Value
     why: Value
 
+    @property
+    def narrowed(self) -> bool:
+        """Whether there is anything that it leaves alone."""
+        return any((self.pattern, self.program, self.account))
+
 
 def told(*, viewer: User) -> list[Stop]:
-    """Those that a person is told of on every page: what may concern them, and for operators all."""
-    mine = ("", str(viewer.pk))
-    return _stops((halt for halt in queries.list_halts() if viewer.is_staff or halt.subject in mine), viewer)
+    """Those that a person is told of on every page: what may touch them, and for operators all."""
+    halts = queries.list_halts()
+    if not viewer.is_staff:
+        near = _near(viewer, {halt.client_id for halt in halts} - {""})
+        halts = [
+            halt for halt in halts if halt.subject in ("", str(viewer.pk)) and halt.client_id in ("", *near)
+        ]
+    return _stops(halts, viewer)
+
+
+def anybody_is_told() -> bool:
+    """Whether there is one that may touch anybody, which is all that who is not signed in is told."""
+    return any(not halt.subject and not halt.client_id for halt in queries.list_halts())
 
 
 def covering(confirmation: Confirmation, *, viewer: User) -> list[Stop]:
     """Those that keep this confirmation from being redeemed."""
-    return _stops((halt for halt in queries.list_halts() if _covers(halt, confirmation)), viewer)
+    return _stops([halt for halt in queries.list_halts() if _covers(halt, confirmation)], viewer)
+
+
+def _near(viewer: User, client_ids: set[str]) -> set[str]:
+    """Those of these programs that act for this person, or have something open that they may see."""
+    if not client_ids:
+        return set()
+    connected = connections.connected_of(user=viewer, client_ids=client_ids)
+    return connected | queries.clients_open_for(approver=viewer, client_ids=client_ids)
 
 
 def _covers(halt: Halt, confirmation: Confirmation) -> bool:
@@ -48,11 +72,10 @@ def _covers(halt: Halt, confirmation: Confirmation) -> bool:
     )
 
 
-def _stops(halts: Iterable[Halt], viewer: User) -> list[Stop]:
-    found = list(halts)
-    if not found:
+def _stops(halts: Sequence[Halt], viewer: User) -> list[Stop]:
+    if not halts:
         return []
-    people = {halt.subject for halt in found} | {str(halt.set_by_id) for halt in found}
+    people = {halt.subject for halt in halts} | {str(halt.set_by_id) for halt in halts}
     names = askers.names(people, viewer=viewer)
     return [
         Stop(
@@ -63,7 +86,7 @@ def _stops(halts: Iterable[Halt], viewer: User) -> list[Stop]:
             by=values.value(names.get(str(halt.set_by_id), f"account {halt.set_by_id}")),
             why=values.value(halt.reason),
         )
-        for halt in found
+        for halt in halts
     ]
 
 

@@ -7,11 +7,13 @@ import re
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.principals import Principal
 from tests.factories import decide, make_user
+from tests.oauth.conftest import Host
 from tests.pages.conftest import DELETE
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -37,13 +39,22 @@ def words(browser: Client, path: str) -> str:
 def test_every_page_says_that_redemptions_are_stopped_for_what_since_when_by_whom_and_why(
     browser: Client, operator: User, path: str
 ) -> None:
-    made = halt(operator, action_pattern="delete_*", client_id="agent-7")
+    made = halt(operator, action_pattern="delete_*")
 
     told = words(browser, path)
 
-    assert f"{STOPPED} for the action delete_* of agent-7" in told
-    assert f"since {made.set_at:%Y-%m-%d %H:%M:%S} UTC , by operator \u27e8U+202E\u27e9" in told
+    assert f"{STOPPED} for the action delete_* since {made.set_at:%Y-%m-%d %H:%M:%S} UTC" in told
+    assert "by operator \u27e8U+202E\u27e9 : no yes to that is carried out, and all else goes on." in told
     assert "Incident \u27e8U+200B\u27e9 7" in told
+
+
+def test_a_stop_of_everything_leaves_nothing_to_go_on(browser: Client, operator: User) -> None:
+    halt(operator)
+
+    told = words(browser, "/")
+
+    assert f"{STOPPED} for every action since" in told
+    assert ": no yes is carried out. “" in told
 
 
 @pytest.mark.parametrize("path", ["/sign-in", "/nowhere"])
@@ -60,6 +71,17 @@ def test_who_is_not_signed_in_is_told_that_there_is_a_stop_and_nothing_of_it(
     assert not any(hidden in told for hidden in ("Incident", "delete_", "operator"))
 
 
+@pytest.mark.parametrize(
+    "fields", [{"subject": "1"}, {"client_id": "https://agent.example/client.json"}], ids=str
+)
+def test_who_is_not_signed_in_is_not_told_of_a_stop_of_somebody(
+    operator: User, fields: dict[str, str]
+) -> None:
+    halt(operator, **fields)
+
+    assert STOPPED not in words(Client(headers={"host": "localhost"}), "/sign-in")
+
+
 def test_a_lifted_stop_is_not_told_of(browser: Client, operator: User) -> None:
     ledger.lift(halt_id=halt(operator).pk, operator=operator, reason="over")
 
@@ -74,6 +96,32 @@ def test_a_stop_of_one_person_is_told_to_them_and_to_operators(
     assert f"{STOPPED} for every action for alice" in words(browser, "/")
     assert STOPPED not in words(stranger, "/")
     User.objects.filter(pk=bob.pk).update(is_staff=True)
+    assert STOPPED in words(stranger, "/")
+
+
+def test_a_stop_of_a_program_is_told_to_those_whom_it_asks_and_to_operators(
+    browser: Client, stranger: Client, bob: User, operator: User, pending: Confirmation
+) -> None:
+    halt(operator, client_id=pending.requester_client_id)
+
+    assert f"{STOPPED} for every action of {pending.requester_client_id}" in words(browser, "/")
+    assert STOPPED not in words(stranger, "/")
+    User.objects.filter(pk=bob.pk).update(is_staff=True)
+    assert STOPPED in words(stranger, "/")
+
+
+def test_a_stop_of_a_program_is_told_to_those_who_are_connected_with_it(
+    stranger: Client, bob: User, operator: User, settings: Settings
+) -> None:
+    settings.ALLOWED_HOSTS = ["localhost", "testserver"]  # the host asks without a server
+    host = Host(user=bob, resource=settings.MCP_RESOURCE)
+    host.browser.force_login(bob, backend="django.contrib.auth.backends.ModelBackend")
+    assert host.register(client_name="Claude").status_code == 201
+    halt(operator, client_id=host.client_id)
+    assert STOPPED not in words(stranger, "/")
+
+    host.sign_in()
+
     assert STOPPED in words(stranger, "/")
 
 

@@ -11,7 +11,6 @@ from django.template.context import Context
 from django.utils.html import conditional_escape, format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from confirmhub.confirmations import queries
 from confirmhub.display import Part, Shown
 from confirmhub.pages import stops, values
 from confirmhub.pages.stops import Stop
@@ -56,7 +55,7 @@ def stops_told(context: Context) -> list[Stop]:
 def anything_is_stopped(context: Context) -> bool:
     """Whether to tell who is not signed in that there is a stop, which is all that they are told."""
     user = getattr(context.get("request"), "user", None)  # none on the page for our own failures
-    return isinstance(user, AnonymousUser) and bool(queries.list_halts())
+    return isinstance(user, AnonymousUser) and stops.anybody_is_told()
 
 
 @register.simple_tag
