@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import logging
+import math
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, cast
@@ -22,6 +25,8 @@ MAX_HEADERS = 200
 MAX_BODY_BYTES = 512 * 1024
 MAX_AHEAD = 128 * 1024  # bytes; headers and a body
 HEAD_WITHIN = 10.0  # seconds, from the first byte, or for the first request from the start of the connection
+# Seconds in which a reader takes enough of an answer that more can be written, and, at the end, all of it.
+TAKEN_WITHIN = 30.0
 # An answer is lost where a connection is closed over what its reader still sends (RFC 9112 section 9.6).
 LINGER, MAX_LINGER = 1.0, 256 * 1024  # seconds, bytes
 _VERSIONS = ("1.0", "1.1")
@@ -30,6 +35,7 @@ _TOO_LARGE = "The request's headers are too large."
 _TOO_LONG = "The request's body is too large."
 _TOO_MANY = f"The request has more than {MAX_HEADERS} header fields. Send fewer."
 _TOO_SLOW = "The request's headers did not arrive in time."
+_UNTAKEN = "An answer was not taken in time."
 
 
 class _Refused(Exception):
@@ -44,6 +50,28 @@ class _Ahead(Exception):
     """The next request came in one piece with the last."""
 
 
+class _Refusals:
+    """Tells the log who was cut off, in one line a second at most: a flood of them must fill no disk."""
+
+    def __init__(self) -> None:
+        self._untold = 0
+        self._next_at = -math.inf
+
+    def tell(self, words: str, client: tuple[str, int] | None) -> None:
+        now = time.monotonic()
+        if now < self._next_at:
+            self._untold += 1
+            return
+        host, _ = client or ("-", 0)
+        more = f"; {self._untold:,} more since the last such line" if self._untold else ""
+        log.warning("%s From %s%s.", words, host, more)
+        self._untold, self._next_at = 0, now + 1
+
+
+log = logging.getLogger(__name__)
+_refusals = _Refusals()
+
+
 class Protocol(HttpToolsProtocol):
     """One connection."""
 
@@ -56,9 +84,10 @@ class Protocol(HttpToolsProtocol):
         self._is_deaf = False
         self._keeps = False  # whether the connection stays once this request has come as a whole
         self._head_timer: asyncio.TimerHandle | None = None
+        self._taking_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        joining = _Joining(transport, self.loop, lingers=self._is_cut_short)
+        joining = _Joining(transport, self.loop, lingers=self._is_cut_short, give_up=self._give_up)
         super().connection_made(cast(asyncio.Transport, joining))
         self._head_timer = self.loop.call_later(HEAD_WITHIN, self._end_head)
 
@@ -66,8 +95,17 @@ class Protocol(HttpToolsProtocol):
         super().connection_lost(exc)
         self._unset_head_timer()
         self._unset_keepalive_if_required()
+        self._unset_taking_timer()
         self._ahead.clear()
         self._joining.lost()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._taking_timer = self.loop.call_later(TAKEN_WITHIN, self._give_up)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._unset_taking_timer()
 
     def shutdown(self) -> None:
         self._keeps = False
@@ -109,7 +147,7 @@ class Protocol(HttpToolsProtocol):
     def _bound(self) -> None:
         """Hold what was read, and is no whole request yet, to its bounds."""
         if self._spare > MAX_HEADER_BYTES:
-            self._refuse(_TOO_LARGE)
+            self._refuse(_TOO_LARGE, status=HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
         elif self._in_head:
             if self._head_timer is None:
                 self._head_timer = self.loop.call_later(HEAD_WITHIN, self._end_head)
@@ -207,9 +245,19 @@ class Protocol(HttpToolsProtocol):
             self._head_timer.cancel()
             self._head_timer = None
 
+    def _unset_taking_timer(self) -> None:
+        if self._taking_timer is not None:
+            self._taking_timer.cancel()
+            self._taking_timer = None
+
+    def _give_up(self) -> None:
+        """Close over what a reader does not take: it would hold the connection and its request for ever."""
+        _refusals.tell(_UNTAKEN, self.client)
+        self.transport.abort()
+
     def _refuse(self, words: str, *, status: HTTPStatus = HTTPStatus.BAD_REQUEST) -> None:
         self._is_deaf = True
-        self.logger.warning(words)
+        _refusals.tell(words, self.client)
         if self.cycle is not None and not self.cycle.response_complete:
             self.cycle.disconnected = True  # the application gets no more, and is heard no more
             self.cycle.message_event.set()
@@ -228,18 +276,26 @@ class _Joining:
     Each time the kernel is called costs as much as half of what we do of our own, here and at the caller.
 
     Where `lingers` says that more may come, it is closed for what is written, and for what comes a little
-    later: until the other side has closed too, or sent and waited for as much as may be.
+    later: until the other side has closed too, or sent and waited for as much as may be. Whom it waits for to
+    take the rest of an answer, at the end, it does not wait for longer than may be: then it has `give_up`.
     """
 
     def __init__(
-        self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, *, lingers: Callable[[], bool]
+        self,
+        transport: asyncio.Transport,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        lingers: Callable[[], bool],
+        give_up: Callable[[], None],
     ) -> None:
-        self._transport, self._loop, self._lingers = transport, loop, lingers
+        self._transport, self._loop, self._lingers, self._give_up = transport, loop, lingers, give_up
         self._held = b""
         self._timer: asyncio.TimerHandle | None = None
+        self._last_timer: asyncio.TimerHandle | None = None
         self._left = MAX_LINGER
         self.get_extra_info = transport.get_extra_info
         self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
+        self.abort = transport.abort
 
     def is_closing(self) -> bool:
         return self._timer is not None or self._transport.is_closing()
@@ -263,7 +319,7 @@ class _Joining:
             self._transport.write_eof()
             self._transport.resume_reading()
         else:
-            self._transport.close()
+            self.end()
 
     def discard(self, amount: int) -> None:
         """Count what comes after the end, in bytes."""
@@ -272,13 +328,16 @@ class _Joining:
             self.end()
 
     def end(self) -> None:
-        """Wait for no more."""
+        """Wait for no more to come."""
         self._transport.close()
+        if self._last_timer is None and self._transport.get_write_buffer_size():
+            self._last_timer = self._loop.call_later(TAKEN_WITHIN, self._give_up)
 
     def lost(self) -> None:
         """Forget what was waited for."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in (self._timer, self._last_timer):
+            if timer is not None:
+                timer.cancel()
 
     def _flush(self) -> None:
         data, self._held = self._held, b""

@@ -92,6 +92,8 @@ def served() -> Iterator[tuple[Echo, int]]:
     server = uvicorn.Server(config)
     ready = threading.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
+        # Its connections have it too: what nobody takes is soon more than the kernel keeps for them.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
         thread = threading.Thread(target=run, args=(server, listener, ready))
         thread.start()
         assert ready.wait(20)
@@ -106,6 +108,7 @@ def echo(served: tuple[Echo, int]) -> Iterator[Echo]:
     found, _ = served
     found.asked.clear()
     found.go_on.clear()
+    found.ended.clear()
     yield found
     found.go_on.set()
 

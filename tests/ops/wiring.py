@@ -16,14 +16,19 @@ from confirmhub.ops import web
 
 MANY = 4 * 1024 * 1024  # bytes: far more than may be
 ENDLESS = 32 * 1024 * 1024  # bytes: more than the buffers of two sockets hold
+PART = 32 * 1024  # bytes
 
 
 class Echo:
-    """Answers with what came; `/slow` when it is told to, `/parts` in two parts, `/early` before the body."""
+    """Answers with what came; `/slow` when it is told to, `/parts` in two parts, `/early` before the body.
+
+    `/size/N` is answered with N bytes, in parts.
+    """
 
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.go_on = threading.Event()
+        self.ended = threading.Event()
         self.config = web.config(self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,6 +39,9 @@ class Echo:
             body += message.get("body", b"")
         if scope["path"] == "/slow":
             await asyncio.to_thread(self.go_on.wait, 20)
+        if scope["path"].startswith("/size/"):
+            await self._send_much(int(scope["path"].rpartition("/")[2]), send)
+            return
         names = [name.decode() for name, _ in scope["headers"]]
         said = json.dumps({"path": scope["path"], "body": body.decode(), "names": names}).encode()
         length = (b"content-length", b"%d" % len(said))
@@ -42,6 +50,14 @@ class Echo:
             await asyncio.to_thread(self.go_on.wait, 20)
         await send({"type": "http.response.body", "body": said[:5], "more_body": True})
         await send({"type": "http.response.body", "body": said[5:]})
+
+    async def _send_much(self, size: int, send: Send) -> None:
+        length = (b"content-length", b"%d" % size)
+        await send({"type": "http.response.start", "status": 200, "headers": [length]})
+        for at in range(0, size, PART):
+            part = b"a" * min(PART, size - at)
+            await send({"type": "http.response.body", "body": part, "more_body": at + PART < size})
+        self.ended.set()
 
 
 def get(path: str, *lines: str) -> bytes:
@@ -110,3 +126,9 @@ class Pipe(asyncio.Transport):
 
     def resume_reading(self) -> None:
         pass
+
+    def abort(self) -> None:
+        self.written.append(b"aborted")
+
+    def get_write_buffer_size(self) -> int:
+        return 0
