@@ -64,13 +64,13 @@ pages/_votes.html: vote.at.iso vote.at.text vote.seen
 pages/_what.html: row.depth row.kind row.level row.position
     screen.compared_with.text
 pages/confirm.html: screen.approvals_needed screen.approvals_needed|pluralize screen.due.iso
-    screen.due.text screen.fresh_within screen.left screen.my_vote.at.text screen.now screen.seal
-    screen.used_within screen.view_digest
+    screen.due.text screen.fresh_within screen.id screen.left screen.my_vote.at.text screen.now screen.seal
+    screen.standing screen.used_within screen.view_digest
 pages/history.html: line.state.label line.state.tone query rows
 pages/inbox.html: crowd.count crowd.shown line.due.iso line.due.text line.left lines|length newest now
 pages/password.html: field.errors form.non_field_errors
 pages/receipt.html: event.at.iso event.at.text event.by event.what screen.id screen.log_seal
-    screen.log|length screen.seal screen.spent.text screen.state.label screen.state.sentence
+    screen.log|length screen.seal screen.spent.text screen.standing screen.state.label screen.state.sentence
     screen.state.tone screen.usable_until.text
 pages/refused.html: refusal.advice refusal.title spent.iso spent.text
 pages/sign_in.html: form.username.value|default_if_none:'' next

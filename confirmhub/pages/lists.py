@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.screen import check_value
-from confirmhub.confirmations.states import Result, Status
+from confirmhub.confirmations.states import OPEN, Result, Status
 from confirmhub.pages import askers, values, words
 from confirmhub.pages.askers import Asker
 from confirmhub.pages.values import Gist, Value
@@ -107,3 +107,15 @@ def result_of(confirmation: Confirmation) -> Result | None:
         return Result(confirmation.outcome.result)
     except ObjectDoesNotExist:
         return None
+
+
+def standing(confirmation: Confirmation, *, votes: int) -> str:
+    """What an open page is compared with, for programs: `pending 0`, `redeemed 1 succeeded`."""
+    status, result = confirmation.effective_status, result_of(confirmation)
+    return f"{status} {votes} {result}" if result else f"{status} {votes}"
+
+
+def is_over(confirmation: Confirmation) -> bool:
+    """Nothing can change any more."""
+    status = confirmation.effective_status
+    return status not in OPEN and (status is not Status.REDEEMED or result_of(confirmation) is not None)

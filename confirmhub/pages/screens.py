@@ -76,6 +76,8 @@ class Screen:
     votes: Sequence[Vote]
     my_vote: Vote | None
     state: State
+    standing: str
+    """What the open page is compared with, to tell that something has changed; empty where nothing can."""
     waiting: bool
     fresh_within: str
     """How fresh a sign-in the policy asks for, where the viewer's is older; else empty."""
@@ -145,6 +147,7 @@ def screen(
         votes=votes,
         my_vote=votes[decisions.index(mine)] if mine else None,
         state=words.state(status, lists.result_of(confirmation)),
+        standing="" if lists.is_over(confirmation) else lists.standing(confirmation, votes=len(votes)),
         waiting=waiting,
         fresh_within=_fresh_within(confirmation, viewer=viewer, now=now),
         revocable=status is Status.APPROVED,

@@ -183,7 +183,7 @@ def test_a_press_right_after_loading_or_coming_back_is_taken_for_a_slip(
     page.goto(page.url.replace("/history", url(pending)))
     approve = page.get_by_role("button", name="Approve once")
 
-    word, told = page.get_by_text("One moment"), page.get_by_role("status")
+    word, told = page.get_by_text("One moment"), page.locator("form").get_by_role("status")
 
     page.clock.run_for(600)
     expect(word).to_be_visible()

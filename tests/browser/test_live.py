@@ -1,17 +1,21 @@
-"""The open inbox: it says that something came, and nothing moves under the pointer."""
+"""The open pages: they say what has changed meanwhile, and nothing moves under the pointer."""
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import expect
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Result
+from confirmhub.pages import live
 from tests.browser.conftest import OpenPage
-from tests.factories import AUDIENCE, decide, make_pending
+from tests.factories import AUDIENCE, decide, make_pending, redeem
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -48,6 +52,62 @@ def test_what_is_settled_elsewhere_is_told(open_page: OpenPage, alice: User, age
     expect(page.locator("[data-live]")).to_contain_text("0 open")
     page.get_by_role("link", name="look again").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Nothing waits for you")
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "FOLLOW", dt.timedelta(seconds=0.2))
+
+
+@pytest.mark.usefixtures("soon")
+def test_an_open_receipt_shows_that_the_yes_is_used_and_what_came_of_it(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    asked = decide(make_pending(agent), alice)
+    page = open_page(f"/confirm/{asked.id}", as_=alice)
+    stamp = page.locator(".stamp b")
+    expect(stamp).to_have_text("Approved")
+
+    receipt = redeem(asked, agent)
+    expect(stamp).to_have_text("Used")
+    ledger.report_outcome(receipt=receipt, result=Result.SUCCEEDED, detail="")
+
+    expect(stamp).to_have_text("Done")
+    expect(page.locator("[data-follow]")).to_have_count(0)
+
+
+@pytest.mark.usefixtures("soon")
+def test_an_open_receipt_takes_nothing_from_who_writes_a_reason(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    asked = decide(make_pending(agent), alice)
+    page = open_page(f"/confirm/{asked.id}", as_=alice)
+    reason = page.get_by_label("Second thoughts?")
+    reason.fill("on second thoughts")
+
+    redeem(asked, agent)
+
+    page.get_by_role("status").get_by_role("link", name="This has changed: look again").wait_for()
+    expect(reason).to_have_value("on second thoughts")
+    page.get_by_role("link", name="look again").click()
+    expect(page.locator(".stamp b")).to_have_text("Used")
+
+
+@pytest.mark.parametrize("width", [1280, 320], ids=["desktop", "400-percent"])
+def test_an_open_question_says_that_it_is_settled_and_moves_no_button(
+    open_page: OpenPage, alice: User, agent: Principal, width: int
+) -> None:
+    asked = make_pending(agent)
+    page = open_page(f"/confirm/{asked.id}", as_=alice, viewport={"width": width, "height": 800})
+    approve = page.get_by_role("button", name="Approve once")
+    before = approve.bounding_box()
+
+    ledger.cancel(confirmation_id=asked.id, requester=agent)
+
+    expect(page.get_by_role("link", name="This has changed: look again")).to_be_visible()
+    assert approve.bounding_box() == before
+    page.get_by_role("link", name="look again").click()
+    expect(page.locator(".stamp b")).to_have_text("Withdrawn")
 
 
 def test_without_javascript_the_number_is_there(open_page: OpenPage, alice: User, agent: Principal) -> None:

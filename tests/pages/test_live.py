@@ -16,11 +16,13 @@ from django.contrib.sessions.models import Session
 from django.db.models.functions import Now
 from django.test import Client
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Result
 from confirmhub.pages import live
 from tests.confirmations.clock import make_overdue
-from tests.factories import AUDIENCE, decide, make_pending, principal_for
+from tests.factories import AUDIENCE, decide, make_pending, principal_for, redeem
 from tests.ops.service import wait_until
 
 FOREVER = dt.timedelta(hours=1)
@@ -89,6 +91,34 @@ def test_it_tells_nobody_of_what_others_are_asked(url: str, alice: User, bob: Us
         make_pending(principal_for(bob))
 
         assert events.next()["count"] == 1
+
+
+def test_how_a_confirmation_stands_is_told_step_by_step(
+    url: str, alice: User, agent: Principal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "FOLLOW", dt.timedelta(seconds=0.05))  # that a yes is used, nobody is told
+    asked = make_pending(agent)
+    with stream(f"{url}?of={asked.id}", alice) as events:
+        assert events.next()["standing"] == "pending 0"
+
+        decide(asked, alice)
+        assert events.next()["standing"] == "approved 1"
+
+        receipt = redeem(asked, agent)
+        assert events.next()["standing"] == "redeemed 1"
+
+        ledger.report_outcome(receipt=receipt, result=Result.FAILED, detail="")
+        assert events.next()["standing"] == "redeemed 1 failed"
+
+
+@pytest.mark.parametrize("of", ["theirs", "00000000-0000-4000-8000-000000000000", "x", "%00"])
+def test_how_a_confirmation_of_others_stands_is_told_to_nobody(
+    url: str, alice: User, bob: User, of: str
+) -> None:
+    theirs = make_pending(principal_for(bob))
+
+    with stream(f"{url}?of={theirs.id if of == 'theirs' else of}", alice) as events:
+        assert events.next() == {"count": 0, "newest": 0}
 
 
 def test_what_expires_is_noticed_without_being_told(

@@ -73,13 +73,32 @@ function live(line) {
     document.title = count ? `(${count}) ${title}` : title;
     const isNew = "more" in line.dataset ? false : newest > Number(line.dataset.newest);
     if (!isNew && count >= Number(line.dataset.count)) return;
-    const link = line.querySelector("a") ?? line.appendChild(document.createElement("a"));
-    link.href = "";
-    link.textContent = isNew ? "Something new: show it" : "Some of these are settled: look again";
+    addLink(line, isNew ? "Something new: show it" : "Some of these are settled: look again");
   };
+  listen(line.dataset.live, show);
+}
+
+// Tells that what the page is about has changed, or shows it at once where nobody is in the middle of something.
+function follow(line) {
+  const busy = () => [...document.querySelectorAll("main input:not([type=hidden])")].some(
+    (field) => field.value || field === document.activeElement);
+  listen(line.dataset.follow, ({standing}) => {
+    if (!standing || standing === line.dataset.standing) return;
+    if ("reload" in line.dataset && !busy()) location.reload();
+    else addLink(line, "This has changed: look again");
+  });
+}
+
+function addLink(line, text) {
+  const link = line.querySelector("a") ?? line.appendChild(document.createElement("a"));
+  link.href = "";
+  link.textContent = text;
+}
+
+function listen(address, show) {
   let source;
   const open = () => {
-    source = new EventSource(line.dataset.live);
+    source = new EventSource(address);
     source.onmessage = (event) => show(JSON.parse(event.data));
     source.addEventListener("end", () => source.close());
   };
@@ -93,5 +112,6 @@ function live(line) {
 // A page that comes back out of the browser's memory may show what is no longer so.
 window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 document.querySelectorAll("[data-live]").forEach(live);
+document.querySelectorAll("[data-follow]").forEach(follow);
 document.querySelectorAll("[data-until]").forEach(countDown);
 document.querySelectorAll("form[data-deliberate]").forEach(deliberate);
