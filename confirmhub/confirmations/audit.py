@@ -16,60 +16,23 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
 from confirmhub.confirmations import rows
-from confirmhub.confirmations.evidence import STOPS, Record, checkpoint_hash
+from confirmhub.confirmations.evidence import STOPS, Record
 from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Halt, HaltEvent, Seal
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-_TAKE = """
-UPDATE confirmations_confirmation SET sealed_events = event_count
-WHERE id IN (
-    SELECT id FROM confirmations_confirmation
-    WHERE status IN ('cancelled', 'denied', 'expired', 'redeemed', 'revoked') AND sealed_events < event_count
-    ORDER BY id LIMIT %s FOR NO KEY UPDATE SKIP LOCKED)
-RETURNING id, event_count, event_head
-"""
-
-# The log of the stops, where it has grown since the last seal of it.
-_STOPS = """
-SELECT seq, hash FROM confirmations_haltevent WHERE seq > (
-    SELECT coalesce(max(event_count), 0) FROM confirmations_seal WHERE confirmation_id = %s)
-ORDER BY seq DESC LIMIT 1
-"""
 
 
 def seal(*, limit: int) -> int:
     """Seal what has finished since the last checkpoint, at most `limit`, and the stops; say how many logs.
 
-    Of two that seal at once one is undone and seals nothing; what it took is taken the next time.
+    While another seals this seals nothing.
     """
-    try:
-        with transaction.atomic():
-            stops = [(STOPS, *grown) for grown in rows.execute(_STOPS, [STOPS])]
-            taken = sorted(
-                (str(id_), count, bytes(head).hex())
-                for id_, count, head in (*stops, *rows.execute(_TAKE, [limit]))
-            )
-            if not taken:
-                return 0
-            last = Checkpoint.objects.order_by("-seq").first()
-            seq, before = (last.seq + 1, bytes(last.hash)) if last else (1, b"")
-            [[at]] = rows.execute("SELECT statement_timestamp()", [])
-            digest = checkpoint_hash(before=before, seq=seq, micros=_micros(at), seals=taken)
-            checkpoint = Checkpoint.objects.create(seq=seq, at=at, count=len(taken), hash=digest)
-            Seal.objects.bulk_create(
-                Seal(checkpoint=checkpoint, confirmation_id=id_, event_count=count, head=bytes.fromhex(head))
-                for id_, count, head in taken
-            )
-            return len(taken)
-    except IntegrityError as exc:
-        if "checkpoint_pkey" not in str(exc):
-            raise
-        return 0
+    [[count]] = rows.execute("SELECT confirmhub_seal(%s)", [limit])
+    return int(count)
 
 
 def retire(*, older_than: timedelta, limit: int) -> int:

@@ -65,7 +65,10 @@ def event_hash(*, before: bytes, log: str, event: Record) -> bytes:
 
 
 def checkpoint_hash(*, before: bytes, seq: int, micros: int, seals: Iterable[tuple[str, int, str]]) -> bytes:
-    """The hash of a checkpoint over its seals: confirmation, number of events, hash of the last one."""
+    """The hash of a checkpoint, as the database's `confirmhub_seal` makes it.
+
+    It is over its seals: confirmation, number of events, hash of the last one.
+    """
     return _hash(
         before.hex(), str(seq), str(micros), *(f"{id_} {count} {head}" for id_, count, head in seals)
     )

@@ -2,7 +2,7 @@
 
 `ledger` and `outbox` write them. What these constraints cannot say, since each sees one version of one
 row, the triggers of migration 0002 say: moves go along `states.EDGES`, what was asked never changes,
-and events, decisions and outcomes are only ever added.
+events, decisions and outcomes are only ever added, and each line of a log follows the last.
 """
 
 from __future__ import annotations

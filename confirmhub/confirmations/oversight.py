@@ -72,18 +72,6 @@ def halt(
             reason=reason,
             set_by=operator,
         )
-        made.refresh_from_db()
-        rows.log_halt(
-            "stopped",
-            at=made.set_at,
-            actor=rows.name(operator),
-            halt=str(made.pk),
-            client_id=client_id,
-            subject=subject,
-            action_pattern=action_pattern,
-            action_like=like,
-            reason=reason,
-        )
     # A redemption whose statement began before that commit holds this table until it ends, which no
     # time-out lets it do for as long as this waits.
     with transaction.atomic(durable=True):
@@ -112,8 +100,6 @@ def lift(*, halt_id: int, operator: User, reason: str) -> None:
         if found.exists():
             raise errors.AlreadyDecided("This stop was lifted before.")
         raise errors.NotFound("There is no such stop.")
-    [[at]] = rows.execute("SELECT lifted_at FROM confirmations_halt WHERE id = %s", [halt_id])
-    rows.log_halt("lifted", at=at, actor=rows.name(operator), halt=str(halt_id), reason=reason)
 
 
 @rows.refused_when_busy

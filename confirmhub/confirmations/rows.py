@@ -7,7 +7,6 @@ import re
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import wraps
 from typing import Any
 
@@ -19,7 +18,6 @@ from psycopg import errors as postgres
 
 from confirmhub.confirmations import errors
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.evidence import STOPS
 from confirmhub.confirmations.models import Confirmation, Halt, Hook, Notice
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import OPEN, Status
@@ -73,16 +71,6 @@ WITH chained AS (
 )
 INSERT INTO confirmations_event (confirmation_id, seq, kind, actor, at, detail, hash)
 SELECT id, event_count, %(kind)s, %(actor)s, statement_timestamp(), %(detail)s, event_head FROM chained
-"""
-
-
-# All stops have one chain, and of two that are set at once the second waits.
-_LOG_HALT = """
-INSERT INTO confirmations_haltevent (seq, kind, actor, at, detail, hash)
-SELECT last.seq + 1, %(kind)s, %(actor)s, %(at)s, %(detail)s,
-    confirmhub_event_hash(last.hash, %(log)s::uuid, last.seq + 1, %(kind)s, %(actor)s, %(at)s, %(detail)s)
-FROM (SELECT seq, hash FROM confirmations_haltevent UNION ALL SELECT 0, ''::bytea) AS last
-ORDER BY last.seq DESC LIMIT 1
 """
 
 
@@ -205,14 +193,6 @@ def log(confirmation_id: uuid.UUID, kind: str, *, actor: str, **detail: str) -> 
     """Append one event to the confirmation's chain. The row is locked by the move that it tells of."""
     text = json.dumps(detail, sort_keys=True, separators=(",", ":"))
     execute(_LOG, {"id": confirmation_id, "kind": str(kind), "actor": actor, "detail": text})
-
-
-def log_halt(kind: str, *, at: datetime, actor: str, **detail: str) -> None:
-    """Append one event to the chain of all stops, in the transaction of the move that it tells of."""
-    take_turns("stops")
-    text = json.dumps(detail, sort_keys=True, separators=(",", ":"))
-    said = {"log": STOPS, "kind": kind, "actor": actor, "at": at, "detail": text}
-    execute(_LOG_HALT, said)
 
 
 def log_refusal(confirmation_id: uuid.UUID, *, actor: Principal, refusal: errors.ConfirmationError) -> None:

@@ -145,13 +145,16 @@ class Halt(models.Model):
 
 
 class HaltEvent(models.Model):
-    """One line of the append-only log of stops: one chain for all of them, so that none can be left out."""
+    """One line of the append-only log of stops: one chain for all of them, so that none can be left out.
+
+    A trigger of migration 0002 writes it, when a stop is set or lifted, whoever does that.
+    """
 
     seq = models.PositiveIntegerField(primary_key=True)
     kind = models.CharField(max_length=20)
     actor = models.CharField(max_length=600)
     at = models.DateTimeField()
-    detail = models.TextField()  # canonical ASCII JSON; names the stop and what it covers
+    detail = models.TextField()  # JSON; names the stop and what it covers
     hash = models.BinaryField()
 
     class Meta:

@@ -1,4 +1,4 @@
-"""The chain that seals the logs of all finished confirmations. `audit` writes it."""
+"""The chain that seals the logs of finished confirmations. `confirmhub_seal` of migration 0002 writes it."""
 
 from __future__ import annotations
 

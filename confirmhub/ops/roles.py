@@ -25,10 +25,10 @@ RIGHTS = {
     "confirmations_confirmation": KEEP,
     "confirmations_decision": APPEND,
     "confirmations_outcome": APPEND,
-    "confirmations_checkpoint": APPEND,
-    "confirmations_seal": APPEND,
+    "confirmations_checkpoint": READ,
+    "confirmations_seal": READ,
     "confirmations_halt": KEEP,
-    "confirmations_haltevent": APPEND,
+    "confirmations_haltevent": READ,
     "django_migrations": READ,
 }
 
@@ -65,12 +65,12 @@ def grant(*, owner_url: str, service: str) -> None:
         connection.execute(sql.SQL("GRANT USAGE ON SCHEMA public TO {}").format(to))
         connection.execute(sql.SQL("GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {}").format(to))
         tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
-        # `confirmhub_retire` runs with its owner's rights, and is no one else's to call.
+        # These run with their owner's rights, and are no one else's to call.
         database = sql.Identifier(connection.info.dbname)
         connection.execute(sql.SQL("REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC").format(database))
-        retire = sql.SQL("FUNCTION confirmhub_retire(interval, integer)")
-        connection.execute(sql.SQL("REVOKE ALL ON {} FROM PUBLIC").format(retire))
-        connection.execute(sql.SQL("GRANT EXECUTE ON {} TO {}").format(retire, to))
+        for function in map(sql.SQL, ("confirmhub_retire(interval, integer)", "confirmhub_seal(integer)")):
+            connection.execute(sql.SQL("REVOKE ALL ON FUNCTION {} FROM PUBLIC").format(function))
+            connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION {} TO {}").format(function, to))
         for (table,) in tables.fetchall():
             name = sql.Identifier("public", table)
             rights = sql.SQL(", ").join(map(sql.SQL, RIGHTS.get(table, ALL)))

@@ -68,6 +68,7 @@ class Rows:
         }
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("ALTER TABLE confirmations_confirmation DISABLE TRIGGER USER")
+            cursor.execute("ALTER TABLE confirmations_event DISABLE TRIGGER USER")
             for some in batched(made, 10_000):
                 digests = [guarded.GUARDED.action(guarded.Count(n=n)).digest for n, _ in some]
                 values = {"ids": [id_ for _, id_ in some], "digests": digests}
@@ -80,6 +81,7 @@ class Rows:
                     [[id_ for _, id_ in made]],
                 )
             cursor.execute("ALTER TABLE confirmations_confirmation ENABLE TRIGGER USER")
+            cursor.execute("ALTER TABLE confirmations_event ENABLE TRIGGER USER")
             cursor.execute("ANALYZE")
         return made
 

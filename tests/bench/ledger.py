@@ -112,9 +112,11 @@ class Bench:
         known = {"client": CLIENT, "subject": self.subject, "audience": AUDIENCE}
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute("ALTER TABLE confirmations_confirmation DISABLE TRIGGER USER")
+            cursor.execute("ALTER TABLE confirmations_event DISABLE TRIGGER USER")
             cursor.execute(SEED.format(rows=rows, status=status), known | values)
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
             cursor.execute("ALTER TABLE confirmations_confirmation ENABLE TRIGGER USER")
+            cursor.execute("ALTER TABLE confirmations_event ENABLE TRIGGER USER")
 
     def approved(self, number: int) -> list[tuple[uuid.UUID, Action]]:
         """So many approved rows, each with the action that redeems it."""

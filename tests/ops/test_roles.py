@@ -12,7 +12,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth.models import User
 from django.db import connection
 
-from confirmhub.confirmations import audit, ledger
+from confirmhub.confirmations import audit, evidence, ledger
 from confirmhub.confirmations.dsn import conninfo
 from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
@@ -54,6 +54,9 @@ def as_service() -> Iterator[psycopg.Connection]:
         "DELETE FROM confirmations_confirmation",
         "UPDATE confirmations_checkpoint SET at = now()",
         "DELETE FROM confirmations_seal",
+        "INSERT INTO confirmations_seal SELECT * FROM confirmations_seal",
+        "INSERT INTO confirmations_checkpoint SELECT * FROM confirmations_checkpoint",
+        "INSERT INTO confirmations_haltevent SELECT * FROM confirmations_haltevent",
         "ALTER TABLE confirmations_confirmation DISABLE TRIGGER USER",
         "DROP TRIGGER confirmations_guard ON confirmations_confirmation",
         "CREATE OR REPLACE FUNCTION confirmations_guard() RETURNS trigger LANGUAGE sql AS 'SELECT 1'",
@@ -99,6 +102,25 @@ def test_the_service_retires_what_is_old_through_the_one_function_for_it(
 
     assert retired == 1
     assert not Confirmation.objects.exists()
+
+
+def test_the_service_seals_and_writes_of_stops_through_what_does_it_for_the_owner(
+    as_service: psycopg.Connection, agent: Principal, alice: User
+) -> None:
+    ledger.cancel(confirmation_id=make_pending(agent).id, requester=agent)
+    as_service.execute(
+        "INSERT INTO confirmations_halt"
+        " (client_id, subject, action_pattern, action_like, reason, lift_reason, set_by_id)"
+        " VALUES ('', '', '*', '%%', '\"Stop\"', '\"\"', %s)",
+        [alice.pk],
+    )
+
+    [sealed] = as_service.execute("SELECT confirmhub_seal(10)").fetchone()
+
+    assert sealed == 2
+    with audit.records() as found:
+        checked = evidence.check(found)
+    assert (checked.halts, checked.unsealed_halts, checked.unsealed) == (1, 0, 0)
 
 
 @proves("log:append-only")

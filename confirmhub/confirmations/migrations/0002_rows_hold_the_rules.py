@@ -127,9 +127,27 @@ CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmation
 CREATE TRIGGER confirmations_stays BEFORE DELETE ON confirmations_confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
 
+-- To truncate fires no trigger of a row.
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_event
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_decision
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_outcome
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_checkpoint
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_seal
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_haltevent
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_confirmation
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_halt
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
+
 CREATE FUNCTION confirmations_halt_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF TG_OP = 'DELETE' OR OLD.lifted_at IS NOT NULL
+    IF TG_OP = 'DELETE' OR OLD.lifted_at IS NOT NULL OR NEW.lifted_at IS NULL
         OR (OLD.id, OLD.client_id, OLD.subject, OLD.action_pattern, OLD.action_like, OLD.reason,
             OLD.set_by_id, OLD.set_at)
            IS DISTINCT FROM
@@ -139,11 +157,139 @@ BEGIN
         RAISE EXCEPTION 'halt %: it is set once and lifted once', OLD.id
             USING ERRCODE = 'integrity_constraint_violation';
     END IF;
+    NEW.lifted_at = statement_timestamp();
     RETURN NEW;
 END;
 $$;
 CREATE TRIGGER confirmations_halt_guard BEFORE UPDATE OR DELETE ON confirmations_halt
     FOR EACH ROW EXECUTE FUNCTION confirmations_halt_guard();
+
+CREATE FUNCTION confirmations_halt_starts() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.lifted_at IS NOT NULL OR NEW.lift_reason <> '""' THEN
+        RAISE EXCEPTION 'halt %: it is set before it is lifted', NEW.id
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    NEW.set_at = statement_timestamp();
+    RETURN NEW;
+END;
+$$;
+CREATE TRIGGER confirmations_halt_starts BEFORE INSERT ON confirmations_halt
+    FOR EACH ROW EXECUTE FUNCTION confirmations_halt_starts();
+
+-- The one writer of the log of stops, with its owner's rights, since the service has none to add a line by
+-- itself: no line is without its stop, and no stop without its lines. A reason is JSON in its column.
+CREATE FUNCTION confirmations_halt_logged() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    stops constant uuid := '00000000-0000-0000-0000-000000000000';
+    kind constant text := CASE TG_OP WHEN 'INSERT' THEN 'stopped' ELSE 'lifted' END;
+    actor constant text := 'user ' || CASE TG_OP WHEN 'INSERT' THEN NEW.set_by_id ELSE NEW.lifted_by_id END;
+    at constant timestamptz := CASE TG_OP WHEN 'INSERT' THEN NEW.set_at ELSE NEW.lifted_at END;
+    detail constant text := CASE TG_OP
+        WHEN 'INSERT' THEN format(
+            '{"action_like":%s,"action_pattern":%s,"client_id":%s,"halt":"%s","reason":%s,"subject":%s}',
+            to_json(NEW.action_like::text), to_json(NEW.action_pattern::text), to_json(NEW.client_id::text),
+            NEW.id, NEW.reason, to_json(NEW.subject::text))
+        ELSE format('{"halt":"%s","reason":%s}', NEW.id, NEW.lift_reason) END;
+BEGIN
+    -- All stops have one chain, and of two that are set at once the second waits.
+    PERFORM pg_advisory_xact_lock(hashtextextended('confirmhub stops', 0));
+    INSERT INTO confirmations_haltevent (seq, kind, actor, at, detail, hash)
+    SELECT last.seq + 1, kind, actor, at, detail,
+        confirmhub_event_hash(last.hash, stops, last.seq + 1, kind, actor, at, detail)
+    FROM (SELECT seq, hash FROM confirmations_haltevent UNION ALL SELECT 0, ''::bytea) AS last
+    ORDER BY last.seq DESC LIMIT 1;
+    RETURN NULL;
+END;
+$$;
+CREATE TRIGGER confirmations_halt_logged AFTER INSERT OR UPDATE ON confirmations_halt
+    FOR EACH ROW EXECUTE FUNCTION confirmations_halt_logged();
+
+-- Else one line with a number of its own choice would keep the true ones from ever following.
+CREATE FUNCTION confirmations_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    next bigint;
+BEGIN
+    EXECUTE format('SELECT coalesce(max(seq), 0) + 1 FROM public.%I', TG_TABLE_NAME) INTO next;
+    IF NEW.seq <> next THEN
+        RAISE EXCEPTION '%: number % follows, and not %', TG_TABLE_NAME, next, NEW.seq
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+CREATE TRIGGER confirmations_follows BEFORE INSERT ON confirmations_haltevent
+    FOR EACH ROW EXECUTE FUNCTION confirmations_follows();
+CREATE TRIGGER confirmations_follows BEFORE INSERT ON confirmations_checkpoint
+    FOR EACH ROW EXECUTE FUNCTION confirmations_follows();
+
+-- The same for the log of one confirmation, whose end its row knows.
+CREATE FUNCTION confirmations_event_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM public.confirmations_confirmation
+        WHERE id = NEW.confirmation_id AND event_count = NEW.seq AND event_head = NEW.hash)
+    THEN
+        RAISE EXCEPTION 'confirmation %: event % is not where its log ends', NEW.confirmation_id, NEW.seq
+            USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END;
+$$;
+CREATE TRIGGER confirmations_event_follows BEFORE INSERT ON confirmations_event
+    FOR EACH ROW EXECUTE FUNCTION confirmations_event_follows();
+
+-- Runs with its owner's rights, since the service has none to add a seal: one that came before its time
+-- would keep the true one out, and nothing would be sealed any more.
+CREATE FUNCTION confirmhub_seal(most integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, public, pg_temp AS $$
+DECLARE
+    stops constant uuid := '00000000-0000-0000-0000-000000000000';
+    sealed integer;
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(hashtextextended('confirmhub seals', 0)) THEN
+        RETURN 0;  -- another is at it
+    END IF;
+    WITH finished AS (
+        UPDATE confirmations_confirmation SET sealed_events = event_count
+        WHERE id IN (
+            SELECT id FROM confirmations_confirmation
+            WHERE status IN ('cancelled', 'denied', 'expired', 'redeemed', 'revoked')
+                AND sealed_events < event_count
+            ORDER BY id LIMIT most FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING id, event_count, event_head
+    ), taken AS (
+        SELECT id, event_count, event_head FROM finished
+        UNION ALL (
+            -- The log of the stops, where it has grown since its last seal.
+            SELECT stops, seq, hash FROM confirmations_haltevent WHERE seq > (
+                SELECT coalesce(max(event_count), 0) FROM confirmations_seal WHERE confirmation_id = stops)
+            ORDER BY seq DESC LIMIT 1)
+    ), last AS (
+        SELECT seq, hash FROM confirmations_checkpoint UNION ALL SELECT 0, ''::bytea
+        ORDER BY seq DESC LIMIT 1
+    ), listed AS (
+        SELECT count(*) AS count, array_agg(
+            id || ' ' || event_count || ' ' || encode(event_head, 'hex') ORDER BY id) AS lines
+        FROM taken
+    ), made AS (
+        INSERT INTO confirmations_checkpoint (seq, at, count, hash)
+        SELECT last.seq + 1, statement_timestamp(), listed.count, (
+            SELECT sha256(convert_to(
+                string_agg(octet_length(part) || ':' || part, ',' ORDER BY place), 'UTF8'))
+            FROM unnest(ARRAY[
+                encode(last.hash, 'hex'), (last.seq + 1)::text,
+                (extract(epoch FROM statement_timestamp()) * 1000000)::bigint::text
+            ] || listed.lines) WITH ORDINALITY AS parts(part, place))
+        FROM last, listed WHERE listed.count > 0 RETURNING seq
+    )
+    INSERT INTO confirmations_seal (checkpoint_id, confirmation_id, event_count, head)
+    SELECT made.seq, taken.id, taken.event_count, taken.event_head FROM made, taken;
+    GET DIAGNOSTICS sealed = ROW_COUNT;
+    RETURN sealed;
+END;
+$$;
 
 -- Runs with its owner's rights, since the service has none to delete. It takes whole logs alone, finished
 -- and sealed to the last event, and none younger than a day.
@@ -195,9 +341,27 @@ BACK = """
 DROP TRIGGER confirmations_ring ON confirmations_chore;
 DROP TRIGGER confirmations_ring ON confirmations_notice;
 DROP FUNCTION confirmations_ring();
+DROP FUNCTION confirmhub_seal(integer);
+DROP TRIGGER confirmations_event_follows ON confirmations_event;
+DROP FUNCTION confirmations_event_follows();
+DROP TRIGGER confirmations_follows ON confirmations_checkpoint;
+DROP TRIGGER confirmations_follows ON confirmations_haltevent;
+DROP FUNCTION confirmations_follows();
+DROP TRIGGER confirmations_halt_logged ON confirmations_halt;
+DROP FUNCTION confirmations_halt_logged();
+DROP TRIGGER confirmations_halt_starts ON confirmations_halt;
+DROP FUNCTION confirmations_halt_starts();
 DROP TRIGGER confirmations_halt_guard ON confirmations_halt;
 DROP FUNCTION confirmations_halt_guard();
 DROP FUNCTION confirmhub_retire(interval, integer);
+DROP TRIGGER confirmations_stays_whole ON confirmations_halt;
+DROP TRIGGER confirmations_stays_whole ON confirmations_confirmation;
+DROP TRIGGER confirmations_stays_whole ON confirmations_haltevent;
+DROP TRIGGER confirmations_stays_whole ON confirmations_seal;
+DROP TRIGGER confirmations_stays_whole ON confirmations_checkpoint;
+DROP TRIGGER confirmations_stays_whole ON confirmations_outcome;
+DROP TRIGGER confirmations_stays_whole ON confirmations_decision;
+DROP TRIGGER confirmations_stays_whole ON confirmations_event;
 DROP TRIGGER confirmations_stays ON confirmations_confirmation;
 DROP TRIGGER confirmations_append_only ON confirmations_haltevent;
 DROP TRIGGER confirmations_append_only ON confirmations_seal;

@@ -9,8 +9,13 @@ from django.db import migrations
 FORWARD = """
 CREATE TRIGGER confirmhub_edits_stay BEFORE UPDATE OR DELETE ON django_admin_log
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only();
+CREATE TRIGGER confirmhub_edits_stay_whole BEFORE TRUNCATE ON django_admin_log
+    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
 """
-BACK = "DROP TRIGGER confirmhub_edits_stay ON django_admin_log;"
+BACK = """
+DROP TRIGGER confirmhub_edits_stay_whole ON django_admin_log;
+DROP TRIGGER confirmhub_edits_stay ON django_admin_log;
+"""
 
 
 class Migration(migrations.Migration):
