@@ -78,7 +78,7 @@ _database = env.database("DATABASE_URL")
 _tls = {key: _database.pop(key) for key in ("sslmode", "sslrootcert") if key in _database}
 DATABASES: dict[str, Any] = {
     "default": {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "confirmhub.database",
         **_database,
         # The ledger opens its own transactions, and `redeem` must be the outermost one: what an outer
         # rollback can undo is not single-use.

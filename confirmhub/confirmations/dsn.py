@@ -14,8 +14,9 @@ from django.db import connection
 from psycopg.conninfo import make_conninfo
 
 from confirmhub import env
+from confirmhub.database import base
 
-PATIENCE = env.STATEMENT + 2.0  # seconds; Postgres itself gives up before, and says so
+PATIENCE = base.PATIENCE  # seconds
 
 type Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 

@@ -15,6 +15,7 @@ from django.db.models.functions import Now
 from confirmhub.confirmations import errors, rows, rules
 from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.states import Status
+from confirmhub.database.base import patience
 
 HALT = "confirmations.add_halt"
 _PATTERN = re.compile(r"[\x21-\x7e]{1,100}")
@@ -74,7 +75,7 @@ def halt(
         )
     # A redemption whose statement began before that commit holds this table until it ends, which no
     # time-out lets it do for as long as this waits.
-    with transaction.atomic(durable=True):
+    with patience(seconds=62), transaction.atomic(durable=True):
         rows.execute("SET LOCAL lock_timeout = '60s'", [])
         rows.execute("SET LOCAL statement_timeout = '60s'", [])
         rows.execute("LOCK TABLE confirmations_halt IN EXCLUSIVE MODE", [])

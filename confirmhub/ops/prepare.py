@@ -17,6 +17,7 @@ from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.db import connection, transaction
 
+from confirmhub.database.base import patience
 from confirmhub.ops import misconfigured, roles
 from confirmhub.ops.screen import ADMINISTRATOR
 
@@ -34,7 +35,8 @@ def main() -> None:
     connection.settings_dict["OPTIONS"]["options"] = "-c lock_timeout=10s"
     with psycopg.connect(owner_url, autocommit=True) as guard:
         guard.execute("SELECT pg_advisory_lock(%s)", [LOCK])
-        call_command("migrate", interactive=False, verbosity=1)
+        with patience(seconds=None):
+            call_command("migrate", interactive=False, verbosity=1)
         roles.grant(owner_url=owner_url, service=os.environ["CONFIRMHUB_SERVICE_ROLE"])
         call_command("collectstatic", interactive=False, clear=True, verbosity=0)
         password = _make_administrator()

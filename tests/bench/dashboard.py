@@ -65,9 +65,11 @@ def seed(rows: int) -> None:
     from django.contrib.auth.models import User
     from django.db import connection, transaction
 
+    from confirmhub.database.base import patience
+
     people = User.objects.bulk_create(User(username=f"person {number}") for number in range(PEOPLE))
     tables = [f"confirmations_{name}" for name in ("confirmation", "decision", "event")]
-    with connection.cursor() as cursor:
+    with patience(seconds=None), connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
         with transaction.atomic():
             for table in tables:

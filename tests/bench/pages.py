@@ -88,6 +88,8 @@ def seed(person: User, rows: int) -> None:
     from django.contrib.auth.models import Group
     from django.db import connection, transaction
 
+    from confirmhub.database.base import patience
+
     group = Group.objects.create(name="finance")
     person.groups.add(group)
     values = {
@@ -98,7 +100,7 @@ def seed(person: User, rows: int) -> None:
         "rows": rows,
     }
     tables = [f"confirmations_{name}" for name in ("confirmation", "decision", "outcome", "event")]
-    with connection.cursor() as cursor:
+    with patience(seconds=None), connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 0")
         with transaction.atomic():
             for table in tables:

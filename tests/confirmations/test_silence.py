@@ -17,7 +17,7 @@ import anyio.to_thread
 import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import OperationalError, connection
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from confirmhub import env
@@ -26,6 +26,7 @@ from confirmhub.confirmations.lookups import Reader, Together
 from confirmhub.confirmations.models import Event, Outcome
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result, Status
+from confirmhub.database.base import DatabaseWrapper, patience
 from tests.factories import TRANSFER, decide, make_approved, make_pending
 from tests.invariants import proves
 
@@ -272,6 +273,53 @@ def test_who_waits_is_woken_although_both_connections_fell_silent(
             assert await waiting.changed(since=known, within=dt.timedelta(seconds=10)) > known
 
     run(scenario)
+
+
+@pytest.mark.parametrize("silent", ["there", "back"])
+@pytest.mark.parametrize("mode", ["autocommit", "transaction"])
+def test_a_thread_that_asks_into_the_silence_is_let_go_and_connects_anew(
+    silent: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ask(link: Link, port: int) -> None:
+        own = DatabaseWrapper(connection.settings_dict | {"HOST": "127.0.0.1", "PORT": port})
+        own.set_autocommit(mode == "autocommit")
+        with own.cursor() as cursor, patience(seconds=SECONDS):
+            cursor.execute("SELECT 7")
+            link.hush(silent)
+            with pytest.raises(OperationalError, match="not answered in time"):
+                cursor.execute("SELECT 7")
+        own.close_if_unusable_or_obsolete()
+        with own.cursor() as cursor:
+            cursor.execute("SELECT 7")
+            assert cursor.fetchone() == (7,)
+        own.close()
+        assert link.opened == 2
+
+    async def scenario() -> None:
+        async with linked(monkeypatch) as link:
+            port = int(conninfo_to_dict(dsn.conninfo())["port"])
+            await anyio.to_thread.run_sync(ask, link, port)
+
+    run(scenario)
+
+
+def test_an_error_that_the_database_tells_of_costs_no_connection() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET statement_timeout = 1")
+        with pytest.raises(OperationalError, match="statement timeout"):
+            cursor.execute("SELECT pg_sleep(20)")
+        cursor.execute("RESET statement_timeout")
+
+    assert connection.is_usable()
+
+
+def test_who_lets_a_statement_run_for_longer_waits_for_longer() -> None:
+    with connection.cursor() as cursor, patience(seconds=0.2):
+        with patience(seconds=None):
+            cursor.execute("SELECT pg_sleep(0.4)")
+        with pytest.raises(OperationalError, match="not answered in time"):
+            cursor.execute("SELECT pg_sleep(0.6)")
+    connection.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="packets are dropped as Linux does it")
