@@ -49,7 +49,7 @@ def notices(request: HttpRequest) -> HttpResponse:
 @require_POST
 @login_required
 def add(request: HttpRequest) -> HttpResponse:
-    """Add a destination. Its secret, where it has one, is shown this once."""
+    """Add a destination, and try it if that is asked. Its secret, where it has one, is shown this once."""
     user = _person(request)
     form = DestinationForm(request.POST)
     if not form.is_valid():
@@ -62,7 +62,7 @@ def add(request: HttpRequest) -> HttpResponse:
         if user.destinations.count() >= MOST:
             form.add_error(None, f"You have {MOST}: remove one first.")
             return _page(request, way=form)
-        _, made = Destination.objects.get_or_create(
+        destination, made = Destination.objects.get_or_create(
             user=user,
             channel=channel,
             address=address,
@@ -71,6 +71,9 @@ def add(request: HttpRequest) -> HttpResponse:
     if not made:
         form.add_error("address", "That one is there already.")
         return _page(request, way=form)
+    if request.POST.get("do") == "try":
+        trials.ask(destination=destination)
+        return _page(request, tried=True)
     return _page(request, secret=secret) if secret else redirect("notices:page")
 
 
@@ -128,7 +131,8 @@ def _page(
 ) -> HttpResponse:
     """The page, with what was typed into a form that is refused."""
     user = _person(request)
-    lines = [_line(row) for row in user.destinations.all()]
+    rows = list(user.destinations.all())
+    lines = [_line(row) for row in rows]
     found = QuietHours.objects.filter(user=user).first()
     quiet = (
         {"starts": f"{found.starts:%H:%M}", "ends": f"{found.ends:%H:%M}", "zone": found.zone}
@@ -140,6 +144,7 @@ def _page(
     context = {
         "lines": lines,
         "all_off": not any(line.is_on for line in lines),
+        "mail_is_tried_below": any(row.channel == Via.EMAIL for row in rows),
         "mail": user.email and display.text(user.email),
         "mail_folder": files and display.text(files),
         "channels": Via.choices,

@@ -40,10 +40,10 @@ def test_a_person_chooses_how_and_when_they_are_told_and_tries_it(open_page: Ope
     expect(page.get_by_role("button", name="Turn on Webhook")).to_be_visible()
 
     page.get_by_label("Time zone").select_option("Europe/Berlin")
-    page.get_by_role("button", name="Set them").click()
+    page.get_by_role("button", name="Turn them on").click()
     expect(page.get_by_text("From 22:00 to 07:00, Europe/Berlin")).to_be_visible()
-    page.get_by_role("button", name="End them").click()
-    expect(page.get_by_role("button", name="Set them")).to_be_visible()
+    page.get_by_role("button", name="Turn them off").click()
+    expect(page.get_by_role("button", name="Turn them on")).to_be_visible()
     assert not QuietHours.objects.exists()
 
 

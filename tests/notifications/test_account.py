@@ -185,6 +185,38 @@ def test_trying_writes_one_line_of_the_outbox_however_often_it_is_pressed(
     assert chore.slot >> 32 == number
 
 
+def test_mail_is_tried_by_who_has_chosen_nothing(browser: Client, alice: User) -> None:
+    assert "Keep it and try it" in browser.get(PAGE).content.decode()
+
+    page = browser.post(f"{PAGE}/add", {"channel": "email", "do": "try"}).content.decode()
+
+    destination = Destination.objects.get(user=alice)
+    assert (destination.channel, destination.is_active) == ("email", True)
+    assert Chore.objects.get().slot >> 32 == destination.pk
+    assert "on its way" in page
+    assert "Keep it and try it" not in page
+
+
+def test_there_is_no_second_button_to_try_mail_that_has_a_line(browser: Client, alice: User) -> None:
+    Destination.objects.create(user=alice, channel="email", is_active=False)
+
+    assert "Keep it and try it" not in browser.get(PAGE).content.decode()
+
+
+def test_there_is_no_button_to_try_mail_that_has_no_address(browser: Client, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(email="")
+
+    assert "Keep it and try it" not in browser.get(PAGE).content.decode()
+
+
+def test_quiet_hours_that_are_off_say_so(browser: Client, alice: User) -> None:
+    assert "Messages come at any hour." in browser.get(PAGE).content.decode()
+
+    browser.post(f"{PAGE}/quiet", {"starts": "22:00", "ends": "07:00", "zone": "UTC", "do": "set"})
+
+    assert "Messages come at any hour." not in browser.get(PAGE).content.decode()
+
+
 def test_quiet_hours_are_set_changed_and_ended(browser: Client, alice: User) -> None:
     hours = {"starts": "22:00", "ends": "07:00", "zone": "Europe/Berlin", "do": "set"}
     browser.post(f"{PAGE}/quiet", hours)
