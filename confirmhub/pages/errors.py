@@ -18,6 +18,10 @@ from confirmhub.confirmations.errors import RETRY_AFTER
 _NO_VALUE = (OverflowError, ValidationError, ValueError)  # "year 0", a primary key of letters
 
 
+# Where the forms are whose addresses name no confirmation; those of all others are on the first page.
+_FORMS = {"notices:add": "notices:page", "notices:change": "notices:page", "notices:quiet": "notices:page"}
+
+
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Answer 400: the request itself was wrong (a bad Host header, a form too large)."""
     return render(request, "400.html", status=HTTPStatus.BAD_REQUEST)
@@ -41,7 +45,10 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 def not_allowed(request: HttpRequest, response: HttpResponse) -> HttpResponse:
     """Put words to a 405, which Django answers without any: the address is for a form, and somebody came."""
     match = request.resolver_match
-    context = {"confirmation_id": match.kwargs.get("confirmation_id") if match else None}
+    context = {
+        "confirmation_id": match.kwargs.get("confirmation_id") if match else None,
+        "form_page": _FORMS.get(match.view_name) if match else None,
+    }
     page = render(request, "405.html", context, status=HTTPStatus.METHOD_NOT_ALLOWED)
     page.headers["Allow"] = response.headers["Allow"]  # RFC 9110 section 15.5.6
     return page

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from django.test import Client
 
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.notifications import urls as notices
+from confirmhub.pages import urls
 
 ID = "00000000-0000-4000-8000-000000000000"
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/try", f"/try/{ID}/spend", "/sign-out", "/deny-all", f"/confirm/{ID}/revoke"],
-)
+def addresses() -> Iterator[str]:
+    """Of every page for people, ours and that of their notices."""
+    for pattern in (*urls.urlpatterns, *notices.urlpatterns):
+        found = str(pattern.pattern)
+        yield "/" + found.replace("<uuid:confirmation_id>", ID).replace("<int:number>", "1")
+
+
+FOR_FORMS = {
+    *("/try", f"/try/{ID}/spend", "/sign-out", "/deny-all", f"/confirm/{ID}/revoke"),
+    *("/account/notices/add", "/account/notices/quiet", "/account/notices/1"),
+}
+
+
+def test_all_that_takes_a_form_alone_is_known(browser: Client) -> None:
+    assert {path for path in addresses() if browser.get(path).status_code == 405} == FOR_FORMS
+
+
+@pytest.mark.parametrize("path", sorted(FOR_FORMS))
 def test_a_visit_is_answered_with_what_to_do(browser: Client, path: str) -> None:
     response = browser.get(path, headers={"accept": "text/html,*/*;q=0.8"})
 
@@ -23,6 +41,8 @@ def test_a_visit_is_answered_with_what_to_do(browser: Client, path: str) -> None
     assert "There is no page at this address" in html
     assert "Nothing was changed." in html
     assert (f'href="/confirm/{ID}"' in html) == (ID in path)
+    assert ('class="button main" href="/account/notices"' in html) == ("notices" in path)
+    assert 'href="/">To what waits for you' in html
 
 
 def test_who_is_not_signed_in_gets_words_too(db: None) -> None:
