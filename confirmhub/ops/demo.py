@@ -18,6 +18,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp import Client
@@ -58,9 +59,16 @@ def main() -> int:
 async def _demo(url: str, *, auto: bool, call: tuple[str, dict[str, Any]] | None) -> None:
     await _look_for(url)
     async with _person(auto=auto) as person:
+        asked: set[str] = set()
 
         async def show_sign_in(link: str) -> None:
-            say(f"\n  The host needs your permission. Sign in and allow it here:\n    {display.text(link)}")
+            more = _scopes(link) - asked
+            why = "The host needs your permission. Sign in and allow it here:"
+            if asked:
+                needed = display.text(", ".join(sorted(more)))
+                why = f"This call needs more than you have allowed, {needed}. Allow it here, too:"
+            asked.update(more)
+            say(f"\n  {why}\n    {display.text(link)}")
             await person.allow(link)
 
         async def show_page(link: str, message: str) -> None:
@@ -77,6 +85,11 @@ async def _demo(url: str, *, auto: bool, call: tuple[str, dict[str, Any]] | None
             else:
                 step(2, f"Call {call[0]}({display.text(json.dumps(call[1], ensure_ascii=False))})")
                 _show(await _call(client, *call))
+
+
+def _scopes(link: str) -> set[str]:
+    """What a sign-in asks to be allowed (RFC 6749 section 3.3)."""
+    return set(" ".join(parse_qs(urlsplit(link).query).get("scope", [])).split())
 
 
 async def _walk(client: Client, url: str) -> None:

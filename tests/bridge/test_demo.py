@@ -42,6 +42,8 @@ def test_the_whole_walk_with_a_browser(url: str, root: Path, alice: User) -> Non
     assert confirmation.status == Status.REDEEMED
     assert kinds_of_events(confirmation) == ["requested", "approve", "redeemed", "succeeded", "refused"]
     for line in [
+        "The host needs your permission. Sign in and allow it here:",
+        "This call needs more than you have allowed, files:delete. Allow it here, too:",
         "The file is gone.",
         "Refused: This confirmation was already redeemed",
         f"/confirm/{confirmation.id}",
