@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import User
-from playwright.sync_api import expect
+from playwright.sync_api import Page, Route, expect
 from pytest_django import Settings
 
 from confirmhub.confirmations.actions import MAX_BYTES, Action
@@ -213,16 +213,51 @@ def test_the_sign_in_page_is_quiet(open_page: OpenPage) -> None:
     assert not scrolls_sideways(page)
 
 
-@answers("page-07")
-def test_no_page_can_be_framed(open_page: OpenPage, alice: User, pending_page: str, watch: Watch) -> None:
-    page = open_page("/history", as_=alice)
-    page.set_content(f"<iframe src='{watch.home}{pending_page}'></iframe>")
+FRAME_OPTIONS, POLICY = "x-frame-options", "content-security-policy"
+REFUSED = {
+    FRAME_OPTIONS: "it set 'X-Frame-Options' to 'deny'",
+    POLICY: """Content Security Policy directive: "frame-ancestors 'none'\"""",
+}
 
+
+def framed(page: Page, home: str, path: str, *, without: set[str]) -> str:
+    """What is drawn of a page in a frame of another one that allows all, with some of its headers gone."""
+
+    def strip(route: Route) -> None:
+        answer = route.fetch()
+        left = {name: value for name, value in answer.headers.items() if name not in without}
+        route.fulfill(response=answer, headers=left)
+
+    framing = f"<iframe src='{home}{path}'></iframe>"
+    page.route("**/framing", lambda route: route.fulfill(body=framing, content_type="text/html"))
+    page.route(f"**{path}", strip)
+    page.goto(f"{home}/framing")
     frame = page.frames[-1]
     frame.wait_for_load_state()
+    return frame.content()
 
-    assert "Approve" not in frame.content()
-    watch.problems = [problem for problem in watch.problems if "frame" not in problem.lower()]
+
+@answers("page-07")
+@pytest.mark.parametrize("header", [FRAME_OPTIONS, POLICY])
+def test_no_page_can_be_framed_by_either_of_two_headers(
+    open_page: OpenPage, alice: User, pending_page: str, watch: Watch, header: str
+) -> None:
+    page = open_page("/history", as_=alice)
+
+    drawn = framed(page, watch.home, pending_page, without={FRAME_OPTIONS, POLICY} - {header})
+
+    assert "Approve" not in drawn
+    (problem,) = watch.problems
+    assert REFUSED[header] in problem
+    watch.problems.clear()
+
+
+def test_but_for_these_headers_it_could_be_framed(
+    open_page: OpenPage, alice: User, pending_page: str, watch: Watch
+) -> None:
+    page = open_page("/history", as_=alice)
+
+    assert "Approve" in framed(page, watch.home, pending_page, without={FRAME_OPTIONS, POLICY})
 
 
 @pytest.fixture
