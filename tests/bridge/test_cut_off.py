@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,17 @@ from typing import Any
 import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
+from django.test import Client
+from pytest_django import Settings
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.confirmations.states import Result
 from tests.bridge.hosts import call_message, decide_at, make_token, post
 from tests.bridge.serving import BALANCER, replica
-from tests.factories import kinds_of_events
+from tests.confirmations.clock import make_overdue
+from tests.factories import kinds_of_events, make_user
 
 KEYS = ["a-sealing-key-" * 3]
 
@@ -83,3 +90,27 @@ def test_a_deletion_that_was_cut_off_is_told_as_unknown_and_left_to_a_person(
     # Nobody but a person has put it back, deleted it or closed the record.
     assert (holding / "file").read_text() == "quarterly numbers\n"
     assert kinds_of_events(row) == ["requested", "approve", "redeemed"]
+
+
+def test_a_deletion_that_was_cut_off_stands_in_the_operators_list_of_unknown_outcomes(
+    agent_after: Agent, settings: Settings, tmp_path: Path
+) -> None:
+    settings.STATIC_ROOT = tmp_path
+    row = Confirmation.objects.get()
+    operator = Client(headers={"host": "localhost"})
+    operator.force_login(make_user("otto", is_staff=True, is_superuser=True))
+
+    def listed() -> str:
+        return operator.get("/admin/confirmations/confirmation/", {"view": "unknown"}).content.decode()
+
+    assert str(row.id) not in listed()  # its report may still come
+    make_overdue(row, redeemed_at=Now() - dt.timedelta(hours=1))
+
+    assert f'href="{row.id}/change/"' in listed()
+    assert "outcome unknown" in listed()
+
+    ledger.resolve_outcome(
+        confirmation_id=row.id, operator=User.objects.get(username="otto"), result=Result.FAILED, note="held"
+    )
+
+    assert str(row.id) not in listed()

@@ -137,21 +137,21 @@ def test_beside_each_figure_stands_what_it_is_of(onlooker: Client, all_kinds: No
     html = onlooker.get(PATH, {"range": "hour"}).content.decode()
 
     said = notes(html)
-    assert re.fullmatch(r"the first for \d+ s", said.pop("Waiting now"))
-    assert re.fullmatch(r"\d\.\d an hour; 86 % approved", said.pop("Decided"))
-    assert said == {
-        "Median time to decide": "from the question to each decision",
-        "Approved in under 5 s": "of approvals: 6",
-        "Expired, nobody decided": "of 1 no notice had reached anybody",
-        "Refused redemptions": "replays, and what was not allowed; of one question at most ten",
-        "Outcome unknown now": "redeemed, and nobody has said what came of it",
-        "Notices given up": "tried until there was no point",
-    }
+    for label, of_what in {
+        "Waiting now": r"\d+ s",
+        "Decided": r"\d\.\d an hour.*86 %",
+        "Median time to decide": "question",
+        "Approved in under 5 s": r"\b6$",
+        "Expired, nobody decided": r"\b1\b",
+        "Refused redemptions": "at most ten",
+        "Outcome unknown now": "what came of it",
+        "Notices given up": "tried",
+    }.items():
+        assert re.search(of_what, said.pop(label)), label
+    assert said == {}
     opened, allowed = re.findall(r'<p class="hint">([^<]*)</p>', html)
-    assert opened.startswith(
-        "When somebody opened the page is not recorded: a decision under 5 s was hardly read"
-    )
-    assert allowed.strip() == "What is always approved may not need a question; a rule can allow it."
+    assert "not recorded" in opened  # when somebody opened the page
+    assert "a rule can allow it" in allowed
 
 
 def test_a_table_that_is_cut_says_of_how_much(
