@@ -64,7 +64,7 @@ async def running() -> AsyncIterator[None]:
 
 
 async def bearer_of(token: str) -> Bearer | None:
-    """Whose token this is now, as `bearer.find` tells it.
+    """Whose token this is now, as the API has it, and for no service.
 
     Raises:
         Busy: The database does not answer.

@@ -138,7 +138,7 @@ _current: _Waiters | None = None
 
 @asynccontextmanager
 async def listening() -> AsyncIterator[None]:
-    """Serve `settled` in this event loop for as long as the block runs: the application's lifespan."""
+    """Serve `settled_for` in this event loop for as long as the block runs: the application's lifespan."""
     global _current  # noqa: PLW0603 - one a process, set and unset by its lifespan alone
     waiters = _Waiters()
     async with asyncio.TaskGroup() as tasks:
@@ -155,23 +155,13 @@ async def listening() -> AsyncIterator[None]:
                 task.cancel()
 
 
-async def settled(confirmation_id: uuid.UUID, *, within: timedelta) -> Status:
+async def settled_for(receive: Receive, confirmation_id: uuid.UUID, *, within: timedelta) -> Status | None:
     """The status once the confirmation has left pending, or `PENDING` when time is up, or the process stops.
 
-    It says nothing about whose the confirmation is: ask `queries` first.
+    For a client whose request has been read: None once it has closed that. Nobody is served then.
 
-    Raises:
-        RuntimeError: `listening` does not run in this process.
-    """
-    with _running().one(confirmation_id) as future:
-        done, _ = await asyncio.wait((future,), timeout=within.total_seconds())
-    return future.result() if done else Status.PENDING
-
-
-async def settled_for(receive: Receive, confirmation_id: uuid.UUID, *, within: timedelta) -> Status | None:
-    """The same for a client whose request has been read: None once it has closed that. Nobody is served then.
-
-    `receive` is the request's, as ASGI has it.
+    `receive` is the request's, as ASGI has it. It says nothing about whose the confirmation is: ask `queries`
+    first.
 
     Raises:
         RuntimeError: `listening` does not run in this process.

@@ -45,26 +45,27 @@ class Bearer:
     """Whether a service calls for itself, not a program for a person."""
 
 
-def find(*, token: str) -> Bearer | None:
-    """Whose token this is, for MCP: a person's, and for the MCP endpoint; or None, for whatever reason.
+def find_for_api(*, token: str) -> Bearer | None:
+    """Whose token this is, for the API; or None, for whatever reason.
 
     Accepted is a token of an active person and a client that is not blocked, unexpired by the
-    database's clock, for exactly our resource, with the least scope.
+    database's clock, for exactly our MCP endpoint, with the least scope. Or a service's, which is good for
+    what the operator lets the service do now, and for no other audience than the one it has now.
     """
-    return _find(token, _OF_A_PERSON)
-
-
-def find_for_api(*, token: str) -> Bearer | None:
-    """Whose token this is, for the API: as `find`, or a service's, for its own audience.
-
-    A service's token is good for what the operator lets the service do now, and for no other audience
-    than the one it has now.
-    """
-    return _find(token, _OF_A_PERSON | _OF_A_SERVICE)
+    if not _may_be_one(token):
+        return None
+    found = _usable(_OF_A_PERSON | _OF_A_SERVICE, [digest(token)])
+    bearers, used = read(tokens=[token], rows=found)
+    if used:
+        note_use(ids=used)
+    return bearers.get(token)
 
 
 def statement(*, tokens: Collection[str], for_api: bool) -> tuple[str, list[Any]]:
-    """The query of `find`, or of `find_for_api`, for all of these at once; for who runs it elsewhere."""
+    """The query of `find_for_api` for all of these at once, or for MCP, which serves no service.
+
+    For who runs it elsewhere, and gives what it finds to `read`.
+    """
     sql, values = _compiled(for_api=for_api)
     checksums = [digest(token) for token in tokens if _may_be_one(token)]
     return sql, [checksums if value is _CHECKSUMS else value for value in values]
@@ -112,15 +113,6 @@ _COLUMNS = (
     *("token_checksum", "pk", "resource", "scope", "is_service", "expires", "used_at", "user_id"),
     *("application__client_id", "application__audience", "application__service_scope"),
 )
-
-
-def _find(token: str, whose: Q) -> Bearer | None:
-    row = _usable(whose, [digest(token)]).first() if _may_be_one(token) else None
-    if row is None or (found := _read(_Row(*row))) is None:
-        return None
-    if _is_to_be_noted(_Row(*row)):
-        note_use(ids=[_Row(*row).id])
-    return found
 
 
 def _may_be_one(token: str) -> bool:

@@ -281,7 +281,8 @@ class Bench:
         woke: dict[uuid.UUID, float] = {}
 
         async def wait(id_: uuid.UUID) -> None:
-            await waiting.settled(id_, within=dt.timedelta(hours=1))
+            stays = asyncio.Queue[dict[str, Any]]().get
+            await waiting.settled_for(stays, id_, within=dt.timedelta(hours=1))
             woke[id_] = time.perf_counter()
 
         async def run() -> dict[str, float]:

@@ -27,6 +27,7 @@ from confirmhub.confirmations.models import Event, Outcome
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result, Status
 from confirmhub.database.base import DatabaseWrapper, patience
+from tests.confirmations.test_waiting import settled
 from tests.factories import TRANSFER, decide, make_approved, make_pending
 from tests.invariants import proves
 
@@ -263,9 +264,9 @@ def test_who_waits_is_woken_although_both_connections_fell_silent(
     async def scenario() -> None:
         async with linked(monkeypatch) as link, waiting.listening():
             known = await waiting.changed(since=1, within=dt.timedelta(seconds=10))
-            assert await waiting.settled(approved.id, within=dt.timedelta(seconds=10)) is Status.APPROVED
+            assert await settled(approved.id, within=dt.timedelta(seconds=10)) is Status.APPROVED
             assert link.opened == 2
-            waiter = asyncio.create_task(waiting.settled(pending.id, within=dt.timedelta(seconds=15)))
+            waiter = asyncio.create_task(settled(pending.id, within=dt.timedelta(seconds=15)))
             link.hush("there", "back")
             await anyio.to_thread.run_sync(approve)
             assert await waiter is Status.APPROVED

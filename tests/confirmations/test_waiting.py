@@ -34,6 +34,11 @@ def run(scenario: Callable[[], Coroutine[None, None, None]]) -> None:
     asyncio.run(asyncio.wait_for(listening(), 20))
 
 
+async def settled(confirmation_id: uuid.UUID, *, within: dt.timedelta) -> Status | None:
+    """What a client gets that stays."""
+    return await waiting.settled_for(asyncio.Queue[dict[str, Any]]().get, confirmation_id, within=within)
+
+
 async def in_thread(call: Callable[[], object]) -> None:
     def closing() -> None:
         try:
@@ -61,7 +66,7 @@ def test_a_waiter_is_woken_by_the_decision(
     pending = make_pending(agent)
 
     async def scenario() -> None:
-        waiters = [asyncio.create_task(waiting.settled(pending.id, within=LONG)) for _ in range(50)]
+        waiters = [asyncio.create_task(settled(pending.id, within=LONG)) for _ in range(50)]
         await wait_until_asked(pending.id)
         await in_thread(lambda: decide(pending, alice, verdict))
         assert set(await asyncio.gather(*waiters)) == {
@@ -77,9 +82,9 @@ def test_what_is_settled_already_is_answered_at_once(agent: Principal, alice: Us
     make_overdue(late, decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
 
     async def scenario() -> None:
-        assert await waiting.settled(approved.id, within=LONG) is Status.APPROVED
-        assert await waiting.settled(late.id, within=LONG) is Status.EXPIRED
-        assert await waiting.settled(uuid.uuid4(), within=LONG) is Status.EXPIRED
+        assert await settled(approved.id, within=LONG) is Status.APPROVED
+        assert await settled(late.id, within=LONG) is Status.EXPIRED
+        assert await settled(uuid.uuid4(), within=LONG) is Status.EXPIRED
 
     run(scenario)
 
@@ -88,7 +93,7 @@ def test_a_waiter_whose_time_is_up_gets_pending_and_leaves_nothing_behind(agent:
     pending = make_pending(agent)
 
     async def scenario() -> None:
-        assert await waiting.settled(pending.id, within=dt.timedelta(seconds=0.05)) is Status.PENDING
+        assert await settled(pending.id, within=dt.timedelta(seconds=0.05)) is Status.PENDING
         assert waiting._current is not None
         assert waiting._current.waiting == {}
 
@@ -113,7 +118,7 @@ def test_a_waiter_survives_a_lost_connection(
         decide(pending, alice)
 
     async def scenario() -> None:
-        waiter = asyncio.create_task(waiting.settled(pending.id, within=LONG))
+        waiter = asyncio.create_task(settled(pending.id, within=LONG))
         await wait_until_asked(pending.id)
         await in_thread(cut_and_decide)
         assert await waiter is Status.APPROVED
@@ -125,8 +130,8 @@ def test_a_cancelled_waiter_leaves_the_others_waiting(agent: Principal, alice: U
     pending = make_pending(agent)
 
     async def scenario() -> None:
-        gone = asyncio.create_task(waiting.settled(pending.id, within=LONG))
-        stays = asyncio.create_task(waiting.settled(pending.id, within=LONG))
+        gone = asyncio.create_task(settled(pending.id, within=LONG))
+        stays = asyncio.create_task(settled(pending.id, within=LONG))
         await wait_until_asked(pending.id)
         gone.cancel()
         await in_thread(lambda: ledger.cancel(confirmation_id=pending.id, requester=agent))
@@ -138,7 +143,7 @@ def test_a_cancelled_waiter_leaves_the_others_waiting(agent: Principal, alice: U
 
 def test_waiting_outside_of_the_lifespan_is_an_error_and_not_a_hang() -> None:
     with pytest.raises(RuntimeError, match="lifespan"):
-        asyncio.run(waiting.settled(uuid.uuid4(), within=LONG))
+        asyncio.run(settled(uuid.uuid4(), within=LONG))
 
 
 def test_what_is_asked_and_settled_is_told_and_so_is_that_some_may_have_been_missed(

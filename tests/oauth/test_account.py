@@ -21,6 +21,7 @@ from confirmhub.oauth import bearer, connections
 from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken
 from confirmhub.oauth.tokens import digest
 from tests.factories import TRANSFER, decide, make_pending
+from tests.oauth import lookup
 
 PAGE = "/account/hosts"
 ALL = "/account/hosts/disconnect-all"
@@ -50,10 +51,10 @@ def test_a_disconnected_program_is_out_at_once_and_others_stay(new_host: Any) ->
 
     assert answer.status_code == 302
     for old in lost:
-        assert bearer.find(token=old["access_token"]) is None
+        assert lookup.find(token=old["access_token"]) is None
         assert gone.refresh(old["refresh_token"]).json()["error"] == "invalid_grant"
     assert gone.redeem(code).json()["error"] == "invalid_grant"
-    assert bearer.find(token=tokens["access_token"]) is not None
+    assert lookup.find(token=tokens["access_token"]) is not None
     assert [line.key for line in connections.list_connections(user=kept.user)] != [key]
 
 
@@ -66,7 +67,7 @@ def test_nobody_disconnects_or_sees_what_is_another_persons(host: Any) -> None:
     browser.post(PAGE, {"key": Client.objects.get().pk})
 
     assert "127.0.0.1" not in browser.get(PAGE).content.decode()
-    assert bearer.find(token=tokens["access_token"]) is not None
+    assert lookup.find(token=tokens["access_token"]) is not None
 
 
 @pytest.mark.parametrize("key", ["", "x", "-1", "9" * 30, "१", "\0"])
@@ -145,12 +146,12 @@ def test_all_are_disconnected_at_once_and_those_of_others_stay(new_host: Any) ->
     assert mine[0].browser.post(ALL).status_code == 302
 
     for host, old in lost:
-        assert bearer.find(token=old["access_token"]) is None
+        assert lookup.find(token=old["access_token"]) is None
         assert host.refresh(old["refresh_token"]).json()["error"] == "invalid_grant"
     assert mine[0].redeem(code).json()["error"] == "invalid_grant"
     assert "No program is connected" in mine[0].browser.get(PAGE).content.decode()
     assert "No program is connected" in mine[0].browser.get(ALL).content.decode()
-    assert bearer.find(token=kept["access_token"]) is not None
+    assert lookup.find(token=kept["access_token"]) is not None
 
 
 @pytest.mark.django_db(transaction=True)
@@ -175,7 +176,7 @@ def test_to_disconnect_all_needs_the_page_of_this_browser(host: Any) -> None:
     strict.force_login(host.user, backend="django.contrib.auth.backends.ModelBackend")
 
     assert strict.post(ALL).status_code == 403
-    assert bearer.find(token=token) is not None
+    assert lookup.find(token=token) is not None
 
 
 def test_the_last_use_is_the_last_call_not_the_last_sign_in(host: Any) -> None:
@@ -183,7 +184,7 @@ def test_the_last_use_is_the_last_call_not_the_last_sign_in(host: Any) -> None:
     RefreshToken.objects.update(created=timezone.now() - timedelta(hours=2))
     (before,) = connections.list_connections(user=host.user)
 
-    bearer.find(token=token)
+    lookup.find(token=token)
 
     (after,) = connections.list_connections(user=host.user)
     assert timezone.now() - before.last_used_at > timedelta(hours=1)
@@ -192,15 +193,15 @@ def test_the_last_use_is_the_last_call_not_the_last_sign_in(host: Any) -> None:
 
 def test_use_is_noted_now_and_then_and_not_at_each_call(host: Any, django_assert_num_queries: Any) -> None:
     token = host.sign_in()["access_token"]
-    bearer.find(token=token)
+    lookup.find(token=token)
     noted = AccessToken.objects.get().used_at
 
     with django_assert_num_queries(1):
-        bearer.find(token=token)
+        bearer.find_for_api(token=token)
     assert AccessToken.objects.get().used_at == noted
 
     AccessToken.objects.update(used_at=noted - bearer.NOTED_EVERY)
-    bearer.find(token=token)
+    lookup.find(token=token)
     assert AccessToken.objects.get().used_at >= noted
 
 
@@ -222,7 +223,7 @@ def test_a_token_that_somebody_holds_is_noted_at_its_next_use_and_nobody_waits(
         assert [at is not None for at in noted] == [False, True]
 
     for token in tokens:
-        bearer.find(token=token)
+        lookup.find(token=token)
     assert not AccessToken.objects.filter(used_at=None).exists()
 
 
@@ -230,7 +231,7 @@ def test_what_is_refused_is_no_use(host: Any) -> None:
     token = host.sign_in()["access_token"]
     Client.objects.update(blocked=True)
 
-    bearer.find(token=token)
+    lookup.find(token=token)
 
     assert AccessToken.objects.get().used_at is None
 
@@ -347,7 +348,7 @@ def test_an_operator_blocks_a_host(host: Any, operator: Browser) -> None:
 
     operator.post("/admin/oauth/client/", {"action": "block", "_selected_action": [Client.objects.get().pk]})
 
-    assert bearer.find(token=token) is None
+    assert lookup.find(token=token) is None
 
 
 def test_a_name_in_the_operators_list_shows_what_is_hidden_in_it(host: Any, operator: Browser) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from confirmhub.oauth import bearer, stepup
+from confirmhub.oauth import stepup
 from confirmhub.oauth.models import AccessToken, RefreshToken
+from tests.oauth import lookup
 
 
 def test_a_refresh_for_a_foreign_resource_is_refused_and_spends_nothing(host: Any) -> None:
@@ -28,8 +29,8 @@ def test_a_refresh_rotates_both_tokens(host: Any) -> None:
 
     assert second["access_token"] != first["access_token"]
     assert second["refresh_token"] != first["refresh_token"]
-    assert bearer.find(token=first["access_token"]) is None
-    assert bearer.find(token=second["access_token"]) is not None
+    assert lookup.find(token=first["access_token"]) is None
+    assert lookup.find(token=second["access_token"]) is not None
 
 
 def test_parallel_refreshes_all_get_the_same_one_pair(
@@ -43,7 +44,7 @@ def test_parallel_refreshes_all_get_the_same_one_pair(
     assert len({(a.json()["access_token"], a.json()["refresh_token"]) for a in answers}) == 1
     assert AccessToken.objects.count() == 1
     assert RefreshToken.objects.filter(revoked__isnull=True).count() == 1
-    assert bearer.find(token=answers[0].json()["access_token"]) is not None
+    assert lookup.find(token=answers[0].json()["access_token"]) is not None
 
 
 def test_a_refresh_sent_again_within_the_grace_gets_the_same_answer(host: Any) -> None:
@@ -66,7 +67,7 @@ def test_a_refresh_sent_again_after_the_grace_ends_the_session(host: Any) -> Non
     reuse = host.refresh(token)
 
     assert reuse.json()["error"] == "invalid_grant"
-    assert bearer.find(token=successor["access_token"]) is None
+    assert lookup.find(token=successor["access_token"]) is None
     assert host.refresh(successor["refresh_token"]).status_code == 400
 
 
@@ -76,7 +77,7 @@ def test_a_token_two_generations_old_ends_the_session_even_within_the_grace(host
     third = host.refresh(second, scope="confirm:read").json()
 
     assert host.refresh(first).json()["error"] == "invalid_grant"
-    assert bearer.find(token=third["access_token"]) is None
+    assert lookup.find(token=third["access_token"]) is None
 
 
 def test_a_new_pair_is_not_rotated_again_under_the_requests_that_wait_for_it(host: Any) -> None:
@@ -87,7 +88,7 @@ def test_a_new_pair_is_not_rotated_again_under_the_requests_that_wait_for_it(hos
 
     assert {answer["access_token"] for answer in answers} == {new["access_token"]}
     assert {answer["refresh_token"] for answer in answers} == {new["refresh_token"]}
-    assert bearer.find(token=new["access_token"]) is not None
+    assert lookup.find(token=new["access_token"]) is not None
 
 
 def test_a_pair_older_than_the_grace_is_rotated(host: Any) -> None:
@@ -97,7 +98,7 @@ def test_a_pair_older_than_the_grace_is_rotated(host: Any) -> None:
     newer = host.refresh(new["refresh_token"]).json()
 
     assert newer["refresh_token"] != new["refresh_token"]
-    assert bearer.find(token=new["access_token"]) is None
+    assert lookup.find(token=new["access_token"]) is None
 
 
 def test_the_grace_is_no_way_round_a_revocation(host: Any) -> None:
@@ -146,7 +147,7 @@ def test_a_challenged_grant_is_sent_to_the_browser_and_keeps_its_tokens(host: An
     refused = host.refresh(tokens["refresh_token"])
 
     assert (refused.status_code, refused.json()["error"]) == (400, "interaction_required")
-    assert bearer.find(token=tokens["access_token"]) is not None
+    assert lookup.find(token=tokens["access_token"]) is not None
     wider = host.sign_in(scope="confirm:read files:delete")
     assert host.refresh(wider["refresh_token"]).status_code == 200
 

@@ -13,8 +13,9 @@ from django.db import IntegrityError
 from django.test import Client as Browser
 from django.utils import timezone
 
-from confirmhub.oauth import bearer, clients, documents, housekeeping, throttle, views
+from confirmhub.oauth import clients, documents, housekeeping, throttle, views
 from confirmhub.oauth.models import AccessToken, Client, Tally
+from tests.oauth import lookup
 
 
 def register(body: object) -> Any:
@@ -219,7 +220,7 @@ def test_real_hosts_sign_in_by_their_documents(host: Any, online: Any, real_host
     assert f"claude.test:{online.port}" in page.content.decode()
     assert "Host verified" in page.content.decode()
     assert fields["client_name"] in page.content.decode()
-    found = bearer.find(token=tokens["access_token"])
+    found = lookup.find(token=tokens["access_token"])
     assert found is not None
     assert found.principal.client_id == client_id
     assert len(online.asked) == 1

@@ -15,17 +15,10 @@ from django.test import Client as Browser
 from django.utils import timezone
 
 from confirmhub.confirmations.principals import Principal
-from confirmhub.oauth import (
-    bearer,
-    client_secrets,
-    clients,
-    housekeeping,
-    services,
-    throttle,
-    validator,
-)
+from confirmhub.oauth import bearer, client_secrets, clients, housekeeping, services, throttle, validator
 from confirmhub.oauth.models import AccessToken, Client, RefreshToken, Service
 from confirmhub.oauth.scopes import BASE
+from tests.oauth import lookup
 
 AUDIENCE = "https://payments.example/mcp"
 ADMIN = "/admin/oauth/service/"
@@ -80,7 +73,7 @@ def test_a_services_token_opens_nothing_of_mcp(settings: Any, made: tuple[Servic
     for service, secret in (made, services.create(name="Ours", audience=settings.MCP_RESOURCE)):
         token = ask(service, secret).json()["access_token"]
 
-        assert bearer.find(token=token) is None
+        assert lookup.find(token=token) is None
         assert bearer.find_for_api(token=token) is not None
 
 
@@ -89,7 +82,7 @@ def test_a_persons_token_is_good_for_the_api_and_says_so(host: Any, settings: An
 
     found = bearer.find_for_api(token=token)
 
-    assert found == bearer.find(token=token)
+    assert found == lookup.find(token=token)
     assert found is not None
     assert (found.audience, found.is_service) == (settings.MCP_RESOURCE, False)
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from confirmhub.oauth import bearer, stepup
+from confirmhub.oauth import stepup
 from confirmhub.oauth.models import AccessToken, Code, RefreshToken
+from tests.oauth import lookup
 
 NARROW, WIDE = "confirm:read confirm:request", "confirm:read confirm:request files:delete"
 
@@ -30,7 +31,7 @@ def later(seconds: float) -> None:
 
 
 def is_good(host: Any, tokens: dict[str, Any]) -> bool:
-    return bearer.find(token=tokens["access_token"]) is not None
+    return lookup.find(token=tokens["access_token"]) is not None
 
 
 def test_the_grant_that_was_challenged_ends_once_the_wider_one_is_there(host: Any) -> None:
@@ -145,7 +146,7 @@ def test_many_calls_and_refreshes_during_the_step_up_leave_one_wide_grant(
         job = next(jobs)
         done = {
             "redeem": lambda: host.redeem(code),
-            "call": lambda: bearer.find(token=old["access_token"]),
+            "call": lambda: lookup.find(token=old["access_token"]),
             "refresh": lambda: host.refresh(old["refresh_token"]),
         }[job]()
         answers[job].append(done)
