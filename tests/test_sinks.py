@@ -53,6 +53,7 @@ oauth2_provider/hosts.html: count count|pluralize line.connection.client.host li
     line.connection.scopes|join:"~·~" newer older
 oauth2_provider/refused.html: reason
 oauth2_provider/secret.html: audience client_id list_url secret token_endpoint
+pages/_about.html: note.message words
 pages/_asked.html: asks screen.asked.text screen.asker.since
 pages/_drift.html: drift.approved.text drift.digest
 pages/_gist.html: gist.more

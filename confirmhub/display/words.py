@@ -237,4 +237,4 @@ def _look(char: str) -> str | None:
 
 def _read(look: str) -> str:
     """ASCII text in quotes. The prototypes of UTS #39 are one for several look-alikes."""
-    return {"l": '"l", "I" or "1"', "O": '"O" or "0"'}.get(look, f'"{look}"')
+    return {"l": '"l", "I" or "1"', "O": '"O" or "0"', "''": "'\"'"}.get(look, f'"{look}"')

@@ -149,10 +149,10 @@ def test_what_looks_like_something_else_is_told_of_beside_the_values_too(
 
     page = browser.get(f"/confirm/{confirmation.id}").content.decode()
 
-    blocks = re.findall(r"<small>(About [^<]*).*?</small>(.*?)</div>", page, re.DOTALL)
-    assert [about.split(" “")[0].rstrip(":") for about, _ in blocks] == [
+    blocks = re.findall(r"<small>(About [^<]*):</small>(.*?)</div>", page, re.DOTALL)
+    assert [about for about, _ in blocks] == [
         "About the question",
-        "About the name",
+        "About what it calls itself",
         "About the name on the left",
     ]
     assert all("CYRILLIC SMALL LETTER A" in notes for _, notes in blocks)

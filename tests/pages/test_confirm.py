@@ -308,13 +308,14 @@ def test_other_methods_are_refused(browser: Client, pending: Confirmation, metho
 
 def test_typographic_signs_are_told_of_with_the_exact_text_alone(browser: Client, agent: Principal) -> None:
     typeset = "\u201cQ3\u201d \u2013 final\u2026"
-    confirmation = make_pending(agent, action=Action(AUDIENCE, "run", {"title": typeset}), summary=typeset)
+    action = Action(AUDIENCE, "run", {typeset: typeset})
+    confirmation = make_pending(agent, action=action, summary=typeset, question=typeset)
 
     html = browser.get(f"/confirm/{confirmation.id}").content.decode()
 
     assert '<p class="flag' not in html
     exact = re.findall(r'<details class="exact"><summary>([^<]*)</summary>(.*?)</details>', html)
-    assert len(exact) == 2
+    assert len(exact) == 4
     for summary, details in exact:
-        assert summary.endswith(", typographic signs")
+        assert summary.endswith(" typographic signs")
         assert "U+2013 EN DASH looks like" in details
