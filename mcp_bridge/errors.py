@@ -64,6 +64,7 @@ TEXTS: dict[type[errors.ConfirmationError], Callable[[errors.ConfirmationError],
     errors.ViewChanged: _plain,
     errors.AlreadyReported: lambda exc: f"{exc} It stands; nothing is left to report.",
     errors.Busy: _later,
+    errors.Unavailable: _later,
 }
 
 

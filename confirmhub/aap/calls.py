@@ -53,8 +53,7 @@ def create(caller: Bearer, call: Call) -> Reply:
     asked = wire.submission(call.body)
     key = _key(call)
     requester = caller.principal
-    # Counted as by the API: who asks both ways has one allowance.
-    spent = throttle.spend(throttle.ASKING, who=f"{requester.client_id} {requester.subject}")
+    spent = throttle.spend_asking(who=requester)
     if spent.wait:
         raise TooMany("Too many questions within a short time. Ask again later.", retry_after=spent.wait)
     facts = (("Server", asked.server),) if asked.server else ()

@@ -6,7 +6,7 @@ import json
 import logging
 from http import HTTPStatus
 
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from starlette.responses import Response
 
 from confirmhub import logs
@@ -84,6 +84,7 @@ STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.Halted: HTTPStatus.CONFLICT,
     errors.ActionDiffers: HTTPStatus.CONFLICT,
     errors.Busy: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 
 
@@ -97,8 +98,8 @@ def answer(exc: Exception) -> Response:
             headers = {} if wait is None else {"Retry-After": str(wait)}
             return error(str(exc), status=STATUS[type(exc)], code=exc.code, headers=headers)
     logger.error("a call of the approval protocol failed", exc_info=exc)
-    if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
-        return answer(errors.Busy(retry_after=errors.RETRY_AFTER))
+    if isinstance(exc, InterfaceError | OperationalError):  # a statement timed out, or Postgres is away
+        return answer(errors.Unavailable())
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return error(status.phrase, status=status, code="internal")
 

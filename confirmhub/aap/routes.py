@@ -18,7 +18,7 @@ from confirmhub.aap import calls, refusals, wire
 from confirmhub.aap.calls import Call, Reply
 from confirmhub.aap.refusals import Malformed, Refused, TooMany
 from confirmhub.confirmations import waiting
-from confirmhub.confirmations.errors import Busy, NotFound
+from confirmhub.confirmations.errors import ASK_AFTER, SOON, Busy, NotFound
 from confirmhub.confirmations.threads import Threads
 from confirmhub.oauth import bearer
 from confirmhub.oauth.bearer import Bearer
@@ -98,7 +98,7 @@ class _Endpoint:
                 headers={"Allow": ", ".join(self._operations)},
             )
         if (mine := _running) is None:
-            raise Busy(retry_after=1)
+            raise Busy(retry_after=SOON)
         needed, operation = self._operations[request.method]
         token = _token(request.headers)
         patience = _patience(request)
@@ -125,7 +125,7 @@ def _place(mine: _Running, *, of: Bearer) -> Iterator[None]:
             yield
     except waiting.Crowded as exc:
         raise TooMany(
-            "You wait in too many requests at once. Try again later.", retry_after=waiting.RETRY_AFTER
+            "You wait in too many requests at once. Try again later.", retry_after=ASK_AFTER
         ) from exc
 
 

@@ -15,7 +15,7 @@ from confirmhub.api import requests, urls
 from confirmhub.api.operations import answered, of_one, operation
 from confirmhub.api.serializers import ConfirmationSerializer, RedeemedSerializer
 from confirmhub.api.views import A_TIME, SETTLED, Resource
-from confirmhub.confirmations import errors, waiting
+from confirmhub.confirmations import errors
 
 
 class Wait(Resource):
@@ -28,7 +28,7 @@ class Wait(Resource):
         name="wait",
         query=requests.Patience,
         gives=ConfirmationSerializer,
-        refuses=of_one(Throttled(waiting.RETRY_AFTER)),
+        refuses=of_one(Throttled(errors.ASK_AFTER)),
         headers=(answered("ETag", "What changes with it.", on=(HTTPStatus.OK,)),),
     )
     def get(self, request: Request, confirmation_id: uuid.UUID) -> Response:
@@ -47,7 +47,7 @@ class Redeem(Resource):
         takes=requests.About,
         gives=RedeemedSerializer,
         refuses=of_one(
-            errors.Pending(retry_after=3),
+            errors.Pending(retry_after=errors.ASK_AFTER),
             *SETTLED,
             errors.AlreadyRedeemed(redeemed_at=A_TIME),
             errors.ActionDiffers(),

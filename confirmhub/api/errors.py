@@ -6,7 +6,7 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-from django.db import OperationalError
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -39,6 +39,7 @@ STATUS: dict[type[errors.ConfirmationError], HTTPStatus] = {
     errors.ViewChanged: HTTPStatus.CONFLICT,
     errors.TooManyOpen: HTTPStatus.TOO_MANY_REQUESTS,
     errors.Busy: HTTPStatus.SERVICE_UNAVAILABLE,
+    errors.Unavailable: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 
 # RFC 6750 section 3.1: the error's code, and none where no token was sent.
@@ -96,8 +97,8 @@ def handle(exc: Exception, context: dict[str, Any]) -> Response:
 
 def _of_a_bug(exc: Exception) -> Response:
     logger.error("a request failed", exc_info=exc)
-    if isinstance(exc, OperationalError):  # a lock or a statement timed out, or Postgres is away
-        return _refusal(errors.Busy(retry_after=errors.RETRY_AFTER))
+    if isinstance(exc, InterfaceError | OperationalError):  # a statement timed out, or Postgres is away
+        return _refusal(errors.Unavailable())
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return problem(code="error", title=status.phrase, status=status)
 

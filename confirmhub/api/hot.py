@@ -34,7 +34,7 @@ from confirmhub.api.renderers import written
 from confirmhub.api.serializers import ConfirmationSerializer, etag
 from confirmhub.confirmations import queries, redeemer, waiting
 from confirmhub.confirmations.actions import Action
-from confirmhub.confirmations.errors import Busy, NotFound
+from confirmhub.confirmations.errors import ASK_AFTER, SOON, Busy, NotFound
 from confirmhub.confirmations.lookups import Reader, Together
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
@@ -154,7 +154,7 @@ def routes(*, inlet: Callable[[ASGIApp], ASGIApp]) -> list[Route]:
 
 def _running() -> _Hot:
     if _hot is None:
-        raise Busy(retry_after=1)
+        raise Busy(retry_after=SOON)
     return _hot
 
 
@@ -213,7 +213,7 @@ def _place(hot: _Hot, *, of: Bearer) -> Iterator[None]:
         with hot.places.one(of.principal, most=MOST_WAITING, each=MOST_OF_ONE):
             yield
     except waiting.Crowded as exc:
-        raise Throttled(wait=waiting.RETRY_AFTER) from exc
+        raise Throttled(wait=ASK_AFTER) from exc
 
 
 def _id(request: Request) -> uuid.UUID:

@@ -16,7 +16,7 @@ def spend(*, who: Principal) -> dict[str, str]:
     Raises:
         Throttled: There were as many within a minute as may be.
     """
-    spent = throttle.spend(throttle.ASKING, who=f"{who.client_id} {who.subject}")
+    spent = throttle.spend_asking(who=who)
     if spent.wait:
         raise Throttled(wait=spent.wait)
     seconds = int(throttle.ASKING.within.total_seconds())

@@ -20,7 +20,7 @@ from rest_framework.serializers import BaseSerializer
 
 from confirmhub.api import errors, requests
 from confirmhub.api.serializers import ProblemSerializer
-from confirmhub.confirmations.errors import RETRY_AFTER, Busy, InvalidAction, NotFound
+from confirmhub.confirmations.errors import Busy, InvalidAction, NotFound, Unavailable
 
 PROBLEM = "application/problem+json"
 
@@ -29,7 +29,8 @@ _TOKEN: tuple[Exception, ...] = (
     exceptions.NotAuthenticated(),
     exceptions.AuthenticationFailed(),
     exceptions.PermissionDenied(),
-    Busy(retry_after=RETRY_AFTER),
+    Busy(),
+    Unavailable(),
 )
 _QUERY: tuple[Exception, ...] = (exceptions.ValidationError({"limit": ["A valid integer is required."]}),)
 _BODY: tuple[Exception, ...] = (

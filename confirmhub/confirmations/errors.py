@@ -10,6 +10,11 @@ from __future__ import annotations
 import datetime as dt
 from typing import ClassVar
 
+# Seconds until it is worth trying again.
+SOON = 1  # nothing holds it up any more
+RETRY_AFTER = 3  # as long as a move waits for its row
+ASK_AFTER = 5  # for a person may have decided by then, or one who waits may have left
+
 
 class ConfirmationError(Exception):
     """The ledger refused."""
@@ -176,14 +181,17 @@ class AlreadyReported(ConfirmationError):
     code = "already_reported"
 
 
-RETRY_AFTER = 3  # seconds; as long as a move waits for its row
-
-
 class Busy(ConfirmationError):
     """Others are at work on this confirmation. Nothing was changed; try again."""
 
     code = "busy"
 
-    def __init__(self, *, retry_after: int) -> None:
+    def __init__(self, *, retry_after: int = RETRY_AFTER) -> None:
         super().__init__()
         self.retry_after = retry_after  # seconds
+
+
+class Unavailable(Busy):
+    """The database did not answer in time. It may have been done or not: try again, with the same key."""
+
+    code = "unavailable"

@@ -337,7 +337,7 @@ def revoke(*, confirmation_id: uuid.UUID, revoker: User | Principal, reason: str
     moved = row.filter(status=Status.APPROVED, redeem_by__gt=Now())
     if moved.update(status=Status.REVOKED, settled_reason=reason) != 1:
         # Approved after all: it became so between the statement and this look.
-        raise rows.refusal(row, if_approved=errors.Busy(retry_after=1))
+        raise rows.refusal(row, if_approved=errors.Busy(retry_after=errors.SOON))
     rows.log(confirmation_id, "revoked", actor=rows.name(revoker), reason=reason)
     rows.tell_service("revoked", confirmation_id)
 

@@ -14,7 +14,7 @@ from typing import Any
 import psycopg
 
 from confirmhub.confirmations import dsn
-from confirmhub.confirmations.errors import RETRY_AFTER, Busy
+from confirmhub.confirmations.errors import Unavailable
 
 type Rows = list[tuple[Any, ...]]
 
@@ -34,17 +34,17 @@ class Reader:
         """What the query finds, as the driver reads it.
 
         Raises:
-            Busy: The database is away, or took too long.
+            Unavailable: The database is away, or took too long.
         """
         try:
             async with asyncio.timeout(dsn.PATIENCE):
                 await self._turn.acquire()
         except TimeoutError as exc:
-            raise Busy(retry_after=RETRY_AFTER) from exc
+            raise Unavailable from exc
         try:
             return await self._rows(sql, values)
         except psycopg.OperationalError as exc:
-            raise Busy(retry_after=RETRY_AFTER) from exc
+            raise Unavailable from exc
         finally:
             self._turn.release()
 

@@ -27,7 +27,12 @@ IS_OVERDUE = ExpressionWrapper(OVERDUE, BooleanField())  # to annotate a row wit
 _KEY = re.compile(r"[\x21-\x7e]{1,200}")
 CHANGE = "confirmations.change_confirmation"  # the permission of operators
 MAX_REASON = 280  # characters
-RETRY_AFTER = 5  # seconds until it is worth asking again whether somebody decided
+CHANNEL = "confirmhub_settled"  # of Postgres; tells the id of what has left pending
+# How the row `c` stands, with expiry as the fact it is; the same as OVERDUE.
+STANDING = """CASE
+    WHEN c.status = 'pending' AND c.decide_by <= statement_timestamp() THEN 'expired'
+    WHEN c.status = 'approved' AND c.redeem_by <= statement_timestamp() THEN 'expired'
+    ELSE c.status END"""
 
 # One statement checks and spends, and writes the event: of two redemptions the second waits for the row,
 # reads its new status, and updates nothing.
@@ -176,7 +181,7 @@ def refused_when_busy[**P, R](move: Callable[P, R]) -> Callable[P, R]:
         except OperationalError as exc:
             gave_up = (postgres.LockNotAvailable, postgres.QueryCanceled, postgres.DeadlockDetected)
             if isinstance(exc.__cause__, gave_up):
-                raise errors.Busy(retry_after=1) from exc
+                raise errors.Busy from exc
             raise
 
     return guarded
@@ -246,7 +251,7 @@ def left_pending(confirmation_id: uuid.UUID, *, by: User | None = None) -> None:
     """Tell the service that asked, all who were told to decide but who settled it, and those who wait."""
     tell_service("settled", confirmation_id)
     execute(_TELL_ASKED, [confirmation_id, by.pk if by else 0])
-    execute("SELECT pg_notify('confirmhub_settled', %s)", [str(confirmation_id)])
+    execute("SELECT pg_notify(%s, %s)", [CHANNEL, str(confirmation_id)])
 
 
 def tell_service(kind: str, confirmation_id: uuid.UUID) -> None:
@@ -299,7 +304,7 @@ def refusal(
     if confirmation.redeemed_at is not None:
         return errors.AlreadyRedeemed(redeemed_at=confirmation.redeemed_at)
     by_status: dict[Status, errors.ConfirmationError] = {
-        Status.PENDING: errors.Pending(retry_after=RETRY_AFTER),
+        Status.PENDING: errors.Pending(retry_after=errors.ASK_AFTER),
         Status.APPROVED: if_approved,
         Status.DENIED: errors.Denied(reason=confirmation.settled_reason),
         Status.CANCELLED: errors.Cancelled(),

@@ -177,7 +177,8 @@ def _replay(confirmation_id: uuid.UUID, requester: Principal, action: Action, re
         raise errors.ActionDiffers
     if confirmation.redemption_key != redemption_key or confirmation.redeemed_at is None:
         # Approved and not halted after all: it became so between the statement and this look.
-        raise rows.refusal(row, if_approved=rows.halt_on(confirmation) or errors.Busy(retry_after=1))
+        now_open = rows.halt_on(confirmation) or errors.Busy(retry_after=errors.SOON)
+        raise rows.refusal(row, if_approved=now_open)
     outcome = getattr(confirmation, "outcome", None)
     return Receipt(
         confirmation_id,

@@ -19,30 +19,22 @@ from typing import Any
 
 import psycopg
 
-from confirmhub.confirmations import dsn, outbox
-from confirmhub.confirmations.errors import Busy
+from confirmhub.confirmations import dsn, outbox, rows
+from confirmhub.confirmations.errors import ASK_AFTER, Busy
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
 
-CHANNEL = "confirmhub_settled"
 APPLICATION = "confirmhub waiting"  # its connections' name in pg_stat_activity
 POLL = 2.0  # seconds in which all who wait are looked at once
 SLICES = 8  # in so many parts, so that a crowd does not stop the event loop
 HEARD = 10.0  # seconds after which the database is asked whether it is still there, since silence is no sign
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
-RETRY_AFTER = 5  # seconds until it is worth trying to wait again
 
 logger = logging.getLogger(__name__)
 
 type Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 
-_READ = """
-SELECT id, CASE
-    WHEN status = 'pending' AND decide_by <= clock_timestamp() THEN 'expired'
-    WHEN status = 'approved' AND redeem_by <= clock_timestamp() THEN 'expired'
-    ELSE status END
-FROM confirmations_confirmation WHERE id = ANY(%s)
-"""
+_READ = f"SELECT id, {rows.STANDING} FROM confirmations_confirmation AS c WHERE id = ANY(%s)"  # noqa: S608 - a part that is ours
 
 
 class Crowded(Exception):
@@ -94,7 +86,7 @@ class _Waiters:
 
     async def listen(self, connection: dsn.Connection) -> None:
         with dsn.in_time(connection):
-            await connection.execute(f"LISTEN {CHANNEL}")
+            await connection.execute(f"LISTEN {rows.CHANNEL}")
             await connection.execute(f"LISTEN {outbox.CHANNEL}")
         self.look_at(set(self.waiting))  # what was missed while there was no connection
         self.change()
@@ -202,7 +194,7 @@ class Places:
         if self.taken[of] >= each:
             raise Crowded
         if self.taken.total() >= most:
-            raise Busy(retry_after=RETRY_AFTER)
+            raise Busy(retry_after=ASK_AFTER)
         self.taken[of] += 1
         try:
             yield

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from django.db import connection
 from django.db.models.functions import Now
 
+from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth.models import Tally
 
 if TYPE_CHECKING:
@@ -69,6 +70,11 @@ def spend(limit: Limit, *, who: str) -> Spent:
         (counted,) = cursor.fetchone()
     resets_in = _wait(ends)
     return Spent(resets_in if counted > limit.count else 0, max(0, limit.count - counted), resets_in)
+
+
+def spend_asking(*, who: Principal) -> Spent:
+    """Count one more question, and say where its requester stands: one allowance, however they ask."""
+    return spend(ASKING, who=f"{who.client_id} {who.subject}")
 
 
 def wait(limit: Limit, *, who: str) -> int:

@@ -58,6 +58,11 @@ REFUSALS: dict[type[errors.ConfirmationError], Refusal] = {
         "Somebody else is deciding right now",
         "Your answer was not counted. Open the page again in a few seconds.",
     ),
+    errors.Unavailable: Refusal(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "The database did not answer in time",
+        "Open the page again in a few seconds: it says whether your answer was counted.",
+    ),
     errors.PolicyDenies: Refusal(
         HTTPStatus.FORBIDDEN,
         "The rules do not allow this",

@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.db import InterfaceError, OperationalError
 
 from confirmhub.aap import VERSION, refusals, wire
 from confirmhub.aap.refusals import Malformed
@@ -259,8 +260,19 @@ def test_every_refusal_that_a_call_lets_through_has_its_status() -> None:
         errors.NotRedeemed,
     }
 
-    assert set(errors.ConfirmationError.__subclasses__()) == {*refusals.STATUS, *translated, *of_people}
+    kinds = {*errors.ConfirmationError.__subclasses__(), *errors.Busy.__subclasses__()}
+    assert kinds == {*refusals.STATUS, *translated, *of_people}
     assert {*refusals.STATUS.values()} <= {*refusals.TYPES}
+
+
+@pytest.mark.parametrize("away", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_is_no_bug_and_its_words_promise_nothing(away: type[Exception]) -> None:
+    told = refusals.answer(away("server closed the connection"))
+
+    assert (told.status_code, told.headers["Retry-After"]) == (503, "3")
+    error = json.loads(bytes(told.body))["error"]
+    assert (error["type"], error["code"]) == ("dependency", "unavailable")
+    assert "may have been done or not" in error["message"]
 
 
 def test_the_documentation_names_this_version() -> None:

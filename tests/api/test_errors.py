@@ -6,6 +6,7 @@ import datetime as dt
 import json
 
 import pytest
+from django.db import InterfaceError, OperationalError
 
 from confirmhub.api.errors import STATUS, handle
 from confirmhub.confirmations import errors
@@ -19,7 +20,7 @@ def kinds(of: type[errors.ConfirmationError]) -> set[type[errors.ConfirmationErr
 
 def make(kind: type[errors.ConfirmationError]) -> errors.ConfirmationError:
     match kind:
-        case errors.Pending | errors.TooManyOpen | errors.Busy:
+        case errors.Pending | errors.TooManyOpen | errors.Busy | errors.Unavailable:
             return kind(retry_after=7)
         case errors.Denied | errors.Revoked | errors.Halted:
             return kind(reason="not today")
@@ -49,9 +50,18 @@ def test_a_refusal_becomes_a_problem(kind: type[errors.ConfirmationError]) -> No
     assert answer.data["title"] == kind.__doc__
 
 
-@pytest.mark.parametrize("kind", [errors.Pending, errors.TooManyOpen, errors.Busy])
+@pytest.mark.parametrize("kind", [errors.Pending, errors.TooManyOpen, errors.Busy, errors.Unavailable])
 def test_a_refusal_for_now_says_when_to_come_back(kind: type[errors.ConfirmationError]) -> None:
     assert handle(make(kind), {})["Retry-After"] == "7"
+
+
+@pytest.mark.parametrize("away", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_is_no_bug_and_its_words_promise_nothing(away: type[Exception]) -> None:
+    answer = handle(away("server closed the connection"), {})
+
+    assert (answer.status_code, answer["Retry-After"]) == (503, "3")
+    assert answer.data["type"] == "urn:confirmhub:unavailable"
+    assert "may have been done or not" in answer.data["title"]
 
 
 def test_a_refusal_carries_what_its_caller_can_use() -> None:

@@ -84,7 +84,7 @@ def test_a_look_up_that_takes_too_long_is_not_made_again(
 
     monkeypatch.setattr(lookups.Reader, "_run", too_long)
 
-    assert refusal(program.get(path)) == (503, "busy")
+    assert refusal(program.get(path)) == (503, "unavailable")
     assert ran == [1]
 
 

@@ -132,7 +132,7 @@ def test_look_ups_into_the_silence_are_told_to_come_again_and_the_next_goes_else
             reader = Reader(name="silence")
             assert await one(reader) == 7
             link.hush(silent)
-            with pytest.raises(errors.Busy):
+            with pytest.raises(errors.Unavailable):
                 await one(reader)
             assert await one(reader) == 7
             assert link.opened == 2
@@ -153,7 +153,7 @@ def test_all_who_look_up_together_in_the_silence_are_told(monkeypatch: pytest.Mo
             assert await together.find(1) == 7
             link.hush("back")
             told = await asyncio.gather(*(together.find(key) for key in range(9)), return_exceptions=True)
-            assert {type(each) for each in told} == {errors.Busy}
+            assert {type(each) for each in told} == {errors.Unavailable}
             assert await together.find(1) == 7
             await together.close()
             await reader.close()
@@ -167,7 +167,7 @@ def test_who_only_waits_for_a_turn_does_not_wait_for_ever(monkeypatch: pytest.Mo
             link.refuses = True
             reader = Reader(name="silence")
             told = await asyncio.gather(*(one(reader) for _ in range(20)), return_exceptions=True)
-            assert {type(each) for each in told} == {errors.Busy}
+            assert {type(each) for each in told} == {errors.Unavailable}
             assert link.opened <= 2  # they are told of the same silence, and not one after the other
             link.refuses = False
             assert await one(reader) == 7
