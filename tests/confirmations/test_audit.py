@@ -18,6 +18,7 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import audit, evidence, ledger
+from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.evidence import BrokenLog, Checked, Record
 from confirmhub.confirmations.models import Checkpoint, Confirmation, Event, Seal
 from confirmhub.confirmations.principals import Principal
@@ -34,7 +35,10 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture
 def history(agent: Principal, alice: User) -> dict[str, Confirmation]:
     """One confirmation of each end, in three checkpoints, and one open."""
-    action = lambda name: replace(TRANSFER, name=name)  # noqa: E731
+
+    def action(name: str) -> Action:
+        return replace(TRANSFER, name=name)
+
     found = {"done": make_approved(agent, alice, action=action("done"))}
     receipt = redeem(found["done"], agent, action=action("done"))
     audit.seal(limit=100)

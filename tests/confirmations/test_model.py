@@ -105,7 +105,7 @@ class Ledger(RuleBasedStateMachine):
         own=LIKELY,
         shown=LIKELY,
     )
-    def decide(self, id_: uuid.UUID, verdict: Verdict, own: bool, shown: bool) -> None:  # noqa: FBT001
+    def decide(self, *, id_: uuid.UUID, verdict: Verdict, own: bool, shown: bool) -> None:
         known = self.expected[id_]
         approver = self.person(known.requester) if own else self.person(self.other(known.requester))
         digest = bytes(Confirmation.objects.get(id=id_).view_digest).hex() if shown else "0" * 64
@@ -127,7 +127,7 @@ class Ledger(RuleBasedStateMachine):
             known.status = Status.APPROVED if verdict is Verdict.APPROVE else Status.DENIED
 
     @rule(id_=ids, own=LIKELY)
-    def cancel(self, id_: uuid.UUID, own: bool) -> None:  # noqa: FBT001
+    def cancel(self, *, id_: uuid.UUID, own: bool) -> None:
         known = self.expected[id_]
         requester = known.requester if own else self.other(known.requester)
         expected = None if known.seen == Status.PENDING else REFUSAL.get(known.seen, errors.AlreadyDecided)
@@ -136,7 +136,7 @@ class Ledger(RuleBasedStateMachine):
         )
 
     @rule(id_=ids, own=LIKELY, by_person=st.booleans())
-    def revoke(self, id_: uuid.UUID, own: bool, by_person: bool) -> None:  # noqa: FBT001
+    def revoke(self, *, id_: uuid.UUID, own: bool, by_person: bool) -> None:
         known = self.expected[id_]
         requester = known.requester if own else self.other(known.requester)
         expected = None if known.seen == Status.APPROVED else REFUSAL[known.seen]
@@ -147,7 +147,7 @@ class Ledger(RuleBasedStateMachine):
         )
 
     @rule(id_=ids, own=LIKELY, same=LIKELY, key=KEYS)
-    def redeem(self, id_: uuid.UUID, own: bool, same: bool, key: str) -> None:  # noqa: FBT001
+    def redeem(self, *, id_: uuid.UUID, own: bool, same: bool, key: str) -> None:
         known = self.expected[id_]
         requester = known.requester if own else self.other(known.requester)
         action = known.action if same else next(other for other in ACTIONS if other != known.action)
