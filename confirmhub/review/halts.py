@@ -105,6 +105,21 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
     ) -> HttpResponse:
         return super().changelist_view(request, {"title": "Stops", **(extra_context or {})})
 
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """One stop, and the way to lift it."""
+        halt = self.get_object(request, object_id) if self.has_view_permission(request) else None
+        if halt is not None:
+            may = halt.lifted_at is None and self.has_add_permission(request)
+            known = {"title": f"Stop {halt.pk}", "subtitle": None, "lifts": halt.pk if may else None}
+            extra_context = {**known, **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, extra_context)
+
     # Not as Django adds rows, within a transaction: what stops must be committed and waited for.
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -141,6 +156,7 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         if halt is None:
             raise Http404
         form = ReasonForm(request.POST if request.method == "POST" else None)
+        form.fields["reason"].help_text = "The stop's record keeps it."
         if halt.lifted_at is not None:
             messages.warning(request, "It was lifted before.")
             return redirect(LIST)

@@ -47,6 +47,20 @@ def test_all_is_stopped_and_let_on_again(operator: Client, otto: User, agent: Pr
     assert "It was lifted before" in operator.get(f"{LIST}{halt.pk}/lift/", follow=True).content.decode()
 
 
+def test_the_page_of_a_stop_leads_to_its_lift_for_who_may_and_as_long_as_it_holds(
+    operator: Client, auditor: Client
+) -> None:
+    halt = stop(operator)
+    page, lift = f"{LIST}{halt.pk}/change/", f"{LIST}{halt.pk}/lift/"
+
+    assert f'href="{lift}"' in operator.get(page).content.decode()
+    assert f"<h1>Stop {halt.pk}</h1>" in operator.get(page).content.decode()
+    assert lift not in auditor.get(page).content.decode()
+
+    operator.post(lift, {"reason": "It was a drill."})
+    assert f'href="{lift}"' not in operator.get(page).content.decode()
+
+
 def test_a_stop_covers_no_more_than_it_says(
     operator: Client, agent: Principal, alice: User, bob: User
 ) -> None:
