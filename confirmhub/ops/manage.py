@@ -12,7 +12,7 @@ from confirmhub.ops import checked, environment, state
 from confirmhub.ops.environment import ROOT
 from confirmhub.ops.errors import AlreadyRuns
 from confirmhub.ops.postgres import Cluster
-from confirmhub.ops.up import held
+from confirmhub.ops.up import held, say
 
 URL = "http://localhost:8000"  # where `up` serves unless told otherwise
 WAIT = 60.0  # seconds for another command to end
@@ -29,6 +29,8 @@ def manage(arguments: Sequence[str]) -> int:
         _check(home, given.owner_url)
         return _run(home, given.owner_url, arguments, url=URL)
     cluster = Cluster(home.cluster, log=home.logs / "postgres.log")
+    if not home.cluster.exists():
+        say(f"{home.folder} holds no data yet: ./hub up puts it there")
     owner_url = environment.embedded_database(cluster).owner_url
     _check(home, owner_url)
     deadline = time.monotonic() + WAIT

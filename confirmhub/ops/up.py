@@ -8,6 +8,7 @@ import fcntl
 import http.client
 import json
 import os
+import pwd
 import signal
 import socket
 import sys
@@ -40,9 +41,22 @@ def up(*, host: str, port: int) -> None:
     # By the name that it answers to, for the demo and for `manage`.
     url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
     with held(home, url=url), listening(host=host, port=port) as sockets:
+        say(_whose(home))
         _put_aside_long_logs(home)
         with ending_by_signal():
             _serve(home, sockets, port=port)
+
+
+def _whose(home: State) -> str:
+    """Which data it takes, before anything is done to it: another user, or folder, has other data."""
+    try:
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container may run as a number that has no name
+        user = f"user {os.geteuid()}"
+    if environment.given_database():
+        return f"starting on the database of DATABASE_URL, with the secrets in {home.folder}, as {user}"
+    new = "" if home.cluster.exists() else "new "
+    return f"starting on {new}data in {home.folder}, as {user} ({state.VARIABLE} names another folder)"
 
 
 def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -23,6 +27,7 @@ from confirmhub.confirmations.roles import OPERATORS
 from confirmhub.confirmations.states import Status
 from tests.bridge.hosts import make_token
 from tests.factories import ARGUMENTS, AUDIENCE, make_approved, make_pending, make_user, principal_for, redeem
+from tests.ops.service import ROOT
 
 HOSTILE = Action(audience=AUDIENCE, name="files.delete", arguments={"path": "a\x1b[2K\u202eb"})
 SIGNED = ("--as", "olga", "--reason", "Not today")
@@ -212,7 +217,7 @@ def test_the_log_is_verified_and_exported(agent: Principal, alice: User) -> None
     make_approved(agent, alice)
     audit.seal(limit=10)
 
-    assert hub("verify").startswith("Every link holds: 1 confirmations")
+    assert hub("verify").startswith("Every link holds: 1 confirmation ")
     assert lines(hub("verify", "--json"))[0].items() >= {"whole": True, "confirmations": 1}.items()
     assert lines(hub("export"))[-1]["type"] == "end"
 
@@ -247,6 +252,32 @@ def test_what_cannot_be_done_is_said_in_a_sentence(arguments: list[object], said
     with pytest.raises(CommandError, match=said):
         hub(*arguments)
     assert not Halt.objects.exists()
+
+
+def test_a_database_that_cannot_be_used_is_said_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def away(**_: object) -> None:
+        raise OperationalError("the connection is lost\nDETAIL: s3cret")
+
+    monkeypatch.setattr(queries, "list_halts", away)
+
+    with pytest.raises(CommandError) as said:
+        hub("halts")
+    assert str(said.value) == "The database cannot be used: the connection is lost"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_reads_no_more_gets_no_trace(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(hub("export"))
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, "manage.py", "hub", "verify", "--file", str(tmp_path / "log.jsonl")]
+
+    with os.fdopen(writes, "wb") as closed:
+        ended = subprocess.run(
+            command, check=False, cwd=ROOT, stdout=closed, stderr=subprocess.PIPE, timeout=60
+        )
+
+    assert (ended.returncode, ended.stderr) == (-signal.SIGPIPE, b"")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import signal
 import socket
@@ -53,6 +54,10 @@ def manage(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 def test_a_first_start_serves_and_keeps_its_secrets_to_itself(up: Up, folder: Path) -> None:
     service = up().wait_until_ready()
+
+    # It says whose data it takes before it does anything.
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    assert service.text.startswith(f"confirmhub: starting on new data in {folder}/state, as {user} (")
 
     # The one-time password stands on the screen and nowhere else.
     password = re.search(r"admin +password (\S+)", service.text)
@@ -159,11 +164,15 @@ def test_no_orphan_is_left_and_no_data_lost_whatever_is_killed(up: Up) -> None:
 
 
 def test_two_commands_at_once_wait_for_each_other(folder: Path) -> None:
-    both = [manage(folder, "version") for _ in range(2)]
+    both = [manage(folder, "version"), manage(folder, "hub", "verify")]
 
     said = [process.communicate(timeout=90) for process in both]
 
-    assert [process.returncode for process in both] == [0, 0], said
+    assert [process.returncode for process in both] == [0, 1], said
+    # The second finds none of our tables, and says so without a trace.
+    assert any("holds no data yet" in err for _, err in said)
+    assert said[1][1].splitlines()[-1].startswith("CommandError: This database does not have the tables of")
+    assert "Traceback" not in said[1][1]
 
 
 def test_a_busy_port_is_one_line_that_says_what_to_do(up: Up) -> None:

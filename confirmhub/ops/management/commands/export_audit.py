@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from confirmhub.confirmations import audit
+from confirmhub.ops.management.plain import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Write the log of every confirmation, and the checkpoints, as JSON Lines to standard output."
 
     def handle(self, *_: Any, **__: Any) -> None:

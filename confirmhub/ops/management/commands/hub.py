@@ -14,7 +14,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import OperationalError
 
 from confirmhub import display
@@ -24,12 +24,13 @@ from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import Result, Status
 from confirmhub.oauth import clients
+from confirmhub.ops.management.plain import PlainCommand
 from confirmhub.review import wording
 
 SHORT = 64  # characters of a value in a list
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Look at confirmations, settle them as an operator, stop redemptions, verify and export the log."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -123,7 +124,7 @@ class Command(BaseCommand):
                 "Log",
                 "whole"
                 if queries.log_is_intact(confirmation_id=confirmation_id)
-                else "BROKEN: run `hub verify`",
+                else "BROKEN: `./hub manage hub verify` says where",
             ),
         ]
         for name, value in lines:
@@ -197,7 +198,7 @@ class Command(BaseCommand):
             self.stdout.write(f"No client with the id {name} is known: is it as `list --json` has it?")
         elif cover and not cover.ever:
             self.stdout.write("Nothing that it covers was ever asked for: is it what you mean?")
-        self.stdout.write(f"Let it go on with: hub lift {made.pk} --as ... --reason ...")
+        self.stdout.write(f"Let it go on with: ./hub manage hub lift {made.pk} --as NAME --reason ...")
 
     def _lift(self, *, halt_id: int, by: str, reason: str, as_json: bool, **_: Any) -> None:
         ledger.lift(halt_id=halt_id, operator=_person(by), reason=reason)

@@ -8,13 +8,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from confirmhub.confirmations import audit, evidence
 from confirmhub.confirmations.evidence import BrokenLog, Record
+from confirmhub.ops.management.plain import PlainCommand
 
 
-class Command(BaseCommand):
+class Command(PlainCommand):
     help = "Check the log of every confirmation and the checkpoints; exits with 1 at the first broken link."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -44,10 +45,14 @@ class Command(BaseCommand):
             f" ({checked.unsealed_halts} of their entries not sealed yet)" if checked.unsealed_halts else ""
         )
         self.stdout.write(
-            f"Every link holds: {checked.confirmations} confirmations"
-            f" ({checked.unsealed} not sealed yet), {checked.events} events,"
-            f" {checked.checkpoints} checkpoints, {checked.halts} stops{fresh}{gone}."
+            f"Every link holds: {_count(checked.confirmations, 'confirmation')}"
+            f" ({checked.unsealed} not sealed yet), {_count(checked.events, 'event')},"
+            f" {_count(checked.checkpoints, 'checkpoint')}, {_count(checked.halts, 'stop')}{fresh}{gone}."
         )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _lines(file: Path) -> Iterator[Record]:
