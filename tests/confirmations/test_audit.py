@@ -84,7 +84,7 @@ FORGERIES = {
         "UPDATE confirmations_event SET detail = replace(detail, 'no', 'on') WHERE kind = 'revoked'",
         "event 3 does not follow",
     ),
-    "who-did-it": ("UPDATE confirmations_event SET actor = 'user 1' WHERE kind = 'deny'", "event 2 does not"),
+    "who-did-it": ("UPDATE confirmations_event SET actor = 'user 0' WHERE kind = 'deny'", "event 2 does not"),
     "when": (
         "UPDATE confirmations_event SET at = at + interval '1 microsecond' WHERE seq = 1",
         "event 1 does",
@@ -134,7 +134,7 @@ def test_a_log_that_was_rewritten_with_its_hashes_is_found_by_its_seal(
     denied = history["denied"]
     as_owner(
         f"""
-        UPDATE confirmations_event SET actor = 'user 1' WHERE confirmation_id = '{denied.id}' AND seq = 2;
+        UPDATE confirmations_event SET actor = 'user 0' WHERE confirmation_id = '{denied.id}' AND seq = 2;
         UPDATE confirmations_event AS e SET hash = confirmhub_event_hash(
             b.hash, e.confirmation_id, e.seq, e.kind, e.actor, e.at, e.detail)
         FROM confirmations_event AS b
@@ -231,7 +231,7 @@ def test_the_commands_export_and_check_and_say_what_holds(
     events = Event.objects.count()
     holds = f"Every link holds: 6 confirmations (1 not sealed yet), {events} events, 3 checkpoints, 0 stops."
     assert said.getvalue().splitlines() == [holds, holds]
-    as_owner("UPDATE confirmations_event SET actor = 'user 1' WHERE kind = 'deny'")
+    as_owner("UPDATE confirmations_event SET actor = 'user 0' WHERE kind = 'deny'")
     with pytest.raises(CommandError, match=r"The log is broken: confirmation .*: event 2"):
         call_command("verify_audit")
     with pytest.raises(CommandError, match="cannot be read"):
