@@ -6,6 +6,7 @@ loses no connection, and a busy port is noticed before anything else starts. A r
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import socket
@@ -57,6 +58,9 @@ def main() -> None:
         from confirmhub.ops.stopping import Server  # noqa: PLC0415 - the same
 
         server = Server(config(application))
+    # What is loaded stays for good: a full collection, which everybody waits for, need not look at it.
+    gc.collect()
+    gc.freeze()
     server.run(sockets=sockets)
     if not server.started:
         sys.exit(3)  # the lifespan failed; it has logged why
