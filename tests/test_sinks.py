@@ -28,6 +28,7 @@ admin/confirmations/confirmation/actions.html: cl.result_list|length selection_n
 admin/confirmations/confirmation/change_form.html: confirmation_id halt_like move.title only
 admin/confirmations/confirmation/change_list.html: kind line.account line.action line.approvals line.asked
     line.asker line.due line.id line.left line.question line.status words
+admin/confirmations/halt/change_form.html: title
 admin/dashboard.html: block.super cell every key label line.name line.note name since table.chart
     table.columns|length table.key table.note table.title tile.label tile.link tile.note tile.number
     tile.tone until

@@ -129,6 +129,7 @@ def pages_of_an_operator() -> Answers:
         ("row", 200): browser.get(f"{queue}{row.id}/change/"),
         ("move", 200): browser.get(f"{queue}{row.id}/deny/"),
         ("stops", 200): browser.get("/admin/confirmations/halt/"),
+        ("stop", 200): browser.get(f"/admin/confirmations/halt/{stop.pk}/change/"),
         ("new stop", 200): browser.get("/admin/confirmations/halt/add/"),
         ("lift", 200): browser.get(f"/admin/confirmations/halt/{stop.pk}/lift/"),
         ("rules", 200): browser.get("/admin/confirmations/rule/add/"),
