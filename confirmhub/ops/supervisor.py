@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from subprocess import Popen
 
-from confirmhub.ops import checked, processes
+from confirmhub.ops import checked, logfiles, processes
 from confirmhub.ops.environment import ROOT
 from confirmhub.ops.errors import CannotStart
 from confirmhub.ops.postgres import Cluster
@@ -87,6 +87,7 @@ class Supervisor:
         """Keep all running, for ever."""
         while True:
             self._tend()
+            logfiles.shorten(self.children[0].log.parent)
             time.sleep(TICK)
 
     def stop(self) -> None:

@@ -19,7 +19,7 @@ from typing import NoReturn
 
 import psycopg
 
-from confirmhub.ops import checked, environment, prepared, processes, roles, screen, state
+from confirmhub.ops import checked, environment, logfiles, prepared, processes, roles, screen, state
 from confirmhub.ops.environment import ROOT, Database
 from confirmhub.ops.errors import AlreadyRuns, CannotStart
 from confirmhub.ops.postgres import Cluster
@@ -28,7 +28,6 @@ from confirmhub.ops.supervisor import Child, Supervisor
 
 READY_WITHIN = 120.0  # seconds, on a slow machine that starts for the first time
 PREPARED_WITHIN = 600.0  # seconds; a migration of much data takes its time
-KEEP_LOG = 10 * 1024 * 1024  # bytes; a longer log is put aside at the next start
 
 
 def up(*, host: str, port: int) -> None:
@@ -42,7 +41,7 @@ def up(*, host: str, port: int) -> None:
     url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
     with held(home, url=url), listening(host=host, port=port) as sockets:
         say(_whose(home))
-        _put_aside_long_logs(home)
+        logfiles.shorten(home.logs)
         with ending_by_signal():
             _serve(home, sockets, port=port)
 
@@ -256,12 +255,6 @@ def _healthy(port: int) -> bool:
         return False
     finally:
         connection.close()
-
-
-def _put_aside_long_logs(home: State) -> None:
-    for log in home.logs.glob("*.log"):
-        if log.stat().st_size > KEEP_LOG:
-            log.replace(log.with_suffix(".log.1"))
 
 
 def say(text: str) -> None:
