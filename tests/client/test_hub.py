@@ -238,6 +238,9 @@ def test_what_would_not_be_safe_or_whole_is_refused_at_once(url: str, options: d
         Hub(url, **options)
 
 
+LOST: tuple[int, dict[str, str], bytes] = (0, {}, b"")
+
+
 @contextmanager
 def answering(*answers: tuple[int, dict[str, str], bytes]) -> Iterator[tuple[str, list[str]]]:
     """A server that gives these answers, one after the other, and remembers what was asked."""
@@ -247,10 +250,10 @@ def answering(*answers: tuple[int, dict[str, str], bytes]) -> Iterator[tuple[str
         def do_POST(self) -> None:
             asked.append(self.headers.get("Idempotency-Key", ""))
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            if not left:
+            status, headers, body = left.pop(0) if left else LOST
+            if not status:
                 self.close_connection = True
                 return
-            status, headers, body = left.pop(0)
             self.send_response(status)
             for name, value in headers.items():
                 self.send_header(name, value)

@@ -13,6 +13,7 @@ from confirmhub_client.errors import (
     Replayed,
     Revoked,
     Unreachable,
+    Unreported,
 )
 from confirmhub_client.hub import AsyncHub, Hub
 from confirmhub_client.single_use import SingleUse
@@ -36,4 +37,5 @@ __all__ = [
     "Revoked",
     "SingleUse",
     "Unreachable",
+    "Unreported",
 ]

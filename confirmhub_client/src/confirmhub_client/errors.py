@@ -77,6 +77,14 @@ class Unreachable(Exception):
     """The hub gave no usable answer. It may have done what was asked; repeat it with the same keys."""
 
 
+class Unreported(Exception):
+    """The block ran, and what came of it could not be reported. Do not run it again; report on `receipt`."""
+
+    def __init__(self, receipt: Receipt) -> None:
+        super().__init__(self.__doc__)
+        self.receipt = receipt
+
+
 _BY_TYPE: dict[str, type[Refused]] = {
     "urn:confirmhub:pending": Pending,
     "urn:confirmhub:denied": Denied,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from confirmhub_client import steps
-from confirmhub_client.errors import Refused, Unreachable, refusal
+from confirmhub_client.errors import Refused, Unreachable, Unreported, refusal
 from confirmhub_client.steps import Call, Question, Steps
 from confirmhub_client.values import Arguments, Confirmation, Receipt
 
@@ -20,7 +20,9 @@ SCOPES = "confirm:read confirm:request confirm:redeem"
 ATTEMPTS = 6  # of one call
 PAUSE = 0.5  # seconds before the second attempt, twice as long before each after it
 LONGEST_PAUSE = 30.0  # seconds, also of those that the hub asks for
+BUSY = "urn:confirmhub:busy"  # the one refusal of a 5xx that promises that nothing was done
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_UNTOLD = "That it failed could not be reported to the hub."
 
 
 class _Access:
@@ -84,6 +86,7 @@ class _Attempts:
         self._access = access
         self._count = 0
         self._refreshed = access.is_given
+        self._is_untouched = True  # so far as is known: no attempt can have done what was asked
 
     def judge(self, answer: httpx2.Response | httpx2.TransportError) -> dict[str, Any] | float:
         """The body, or how many seconds to wait before it is tried again.
@@ -94,6 +97,7 @@ class _Attempts:
         """
         self._count += 1
         if isinstance(answer, httpx2.TransportError):
+            self._is_untouched = False
             return self._pause(0.0, answer)
         if answer.is_success:
             return _body(answer)
@@ -102,13 +106,14 @@ class _Attempts:
             self._access.forget()
             return 0.0
         if _is_for_now(answer):
-            asked = answer.headers.get("Retry-After", "")
-            return self._pause(float(asked) if asked.isdigit() else 0.0, refusal(_body(answer)))
+            asked, why = answer.headers.get("Retry-After", ""), refusal(_body(answer))
+            self._is_untouched &= why.type == BUSY or not answer.is_server_error
+            return self._pause(float(asked) if asked.isdigit() else 0.0, why)
         raise refusal(_body(answer))
 
     def _pause(self, asked: float, why: Exception) -> float:
         if self._count >= ATTEMPTS:
-            if isinstance(why, Refused) and why.type:
+            if isinstance(why, Refused) and why.type and self._is_untouched:
                 raise why
             raise Unreachable(
                 f"{self._access.base} gave no usable answer in {self._count} attempts: {why}"
@@ -163,6 +168,7 @@ class Hub:
             Replayed: The redemption key of yours was used before. The block does not run.
             Refused: There is no yes. The block does not run.
             Unreachable: The hub cannot be reached. The block does not run.
+            Unreported: The block ran, and the hub could not be told. What the block raises goes first.
         """
         asked = Question(action, arguments, summary, on_behalf_of, question, facts, fingerprint)
         receipt = self._run(
@@ -173,9 +179,15 @@ class Hub:
         try:
             yield receipt
         except BaseException as exc:
-            self.report(receipt, result="failed", detail=type(exc).__name__)
+            try:
+                self.report(receipt, result="failed", detail=type(exc).__name__)
+            except (Refused, Unreachable) as untold:
+                exc.add_note(f"{_UNTOLD} {untold}")
             raise
-        self.report(receipt, result="succeeded")
+        try:
+            self.report(receipt, result="succeeded")
+        except (Refused, Unreachable) as exc:
+            raise Unreported(receipt) from exc
 
     def ask(
         self,
@@ -301,9 +313,15 @@ class AsyncHub:
             yield receipt
         except BaseException as exc:
             # Also when the task is cancelled: what was begun must not look as if nothing had happened.
-            await asyncio.shield(self.report(receipt, result="failed", detail=type(exc).__name__))
+            try:
+                await asyncio.shield(self.report(receipt, result="failed", detail=type(exc).__name__))
+            except (Refused, Unreachable) as untold:
+                exc.add_note(f"{_UNTOLD} {untold}")
             raise
-        await self.report(receipt, result="succeeded")
+        try:
+            await self.report(receipt, result="succeeded")
+        except (Refused, Unreachable) as exc:
+            raise Unreported(receipt) from exc
 
     async def ask(
         self,
