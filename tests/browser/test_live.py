@@ -93,6 +93,20 @@ def test_an_open_receipt_takes_nothing_from_who_writes_a_reason(
     expect(page.locator(".stamp b")).to_have_text("Used")
 
 
+@pytest.mark.usefixtures("soon")
+def test_an_open_receipt_closes_nothing_that_somebody_reads(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    asked = decide(make_pending(agent, summary="two\nlines"), alice)
+    page = open_page(f"/confirm/{asked.id}", as_=alice)
+    page.get_by_text("Exact text").click()
+
+    redeem(asked, agent)
+
+    page.get_by_role("link", name="This has changed: look again").wait_for()
+    expect(page.get_by_text("'two\\nlines'")).to_be_visible()
+
+
 @pytest.mark.parametrize("width", [1280, 320], ids=["desktop", "400-percent"])
 def test_an_open_question_says_that_it_is_settled_and_moves_no_button(
     open_page: OpenPage, alice: User, agent: Principal, width: int

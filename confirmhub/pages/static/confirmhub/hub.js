@@ -80,8 +80,9 @@ function live(line) {
 
 // Tells that what the page is about has changed, or shows it at once where nobody is in the middle of something.
 function follow(line) {
-  const busy = () => [...document.querySelectorAll("main input:not([type=hidden])")].some(
-    (field) => field.value || field === document.activeElement);
+  const busy = () => document.querySelector("main details[open]")
+    || [...document.querySelectorAll("main input:not([type=hidden])")].some(
+      (field) => field.value || field === document.activeElement);
   listen(line.dataset.follow, ({standing}) => {
     if (!standing || standing === line.dataset.standing) return;
     if ("reload" in line.dataset && !busy()) location.reload();
