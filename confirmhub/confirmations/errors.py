@@ -186,8 +186,8 @@ class Busy(ConfirmationError):
 
     code = "busy"
 
-    def __init__(self, *, retry_after: int = RETRY_AFTER) -> None:
-        super().__init__()
+    def __init__(self, message: str | None = None, *, retry_after: int = RETRY_AFTER) -> None:
+        super().__init__(message)
         self.retry_after = retry_after  # seconds
 
 

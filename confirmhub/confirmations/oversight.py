@@ -9,7 +9,7 @@ import re
 import uuid
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models.functions import Now
 
 from confirmhub.confirmations import errors, rows, rules
@@ -18,6 +18,7 @@ from confirmhub.confirmations.states import Status
 from confirmhub.database.base import patience
 
 HALT = "confirmations.add_halt"
+WAIT = 60.0  # seconds that a stop waits for what has begun before it
 _PATTERN = re.compile(r"[\x21-\x7e]{1,100}")
 
 
@@ -55,6 +56,7 @@ def halt(
     Raises:
         NotPermitted: They may not stop redemptions.
         InvalidAction: There is no reason, or it or the pattern is malformed.
+        Busy: It is set, and a redemption that had begun before it has not ended within a minute.
         RuntimeError: There is a transaction around the call.
     """
     rows.check_reason(reason, required=True)
@@ -75,10 +77,16 @@ def halt(
         )
     # A redemption whose statement began before that commit holds this table until it ends, which no
     # time-out lets it do for as long as this waits.
-    with patience(seconds=62), transaction.atomic(durable=True):
-        rows.execute("SET LOCAL lock_timeout = '60s'", [])
-        rows.execute("SET LOCAL statement_timeout = '60s'", [])
-        rows.execute("LOCK TABLE confirmations_halt IN EXCLUSIVE MODE", [])
+    try:
+        with patience(seconds=WAIT + 2), transaction.atomic(durable=True):
+            for name in ("lock_timeout", "statement_timeout"):
+                rows.execute("SELECT set_config(%s, %s, true)", [name, f"{int(WAIT * 1_000)}ms"])
+            rows.execute("LOCK TABLE confirmations_halt IN EXCLUSIVE MODE", [])
+    except OperationalError as exc:
+        raise errors.Busy(
+            "The stop is set, and what it covers and has not begun is not redeemed. But what began before "
+            "did not end in time: look for what is redeemed without an outcome."
+        ) from exc
     return made
 
 

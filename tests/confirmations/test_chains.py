@@ -137,6 +137,14 @@ def test_a_stop_is_not_set_as_lifted(olga: User) -> None:
         )
 
 
+def test_no_other_table_can_have_the_log_of_stops_written() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT has_function_privilege('pg_monitor', 'confirmations_halt_logged()', 'EXECUTE')"
+        )
+        assert cursor.fetchone() == (False,)
+
+
 @proves("log:append-only")
 def test_no_table_that_keeps_its_rows_is_emptied_at_once(agent: Principal, alice: User, olga: User) -> None:
     receipt = redeem(make_approved(agent, alice), agent)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import psycopg
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.db import IntegrityError, transaction
 
-from confirmhub.confirmations import audit, errors, evidence, ledger, queries
+from confirmhub.confirmations import audit, errors, evidence, ledger, oversight, queries
+from confirmhub.confirmations.dsn import conninfo
 from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.roles import ADMINISTRATORS, APPROVERS, AUDITORS, OPERATORS
@@ -128,6 +130,22 @@ def test_a_stop_waits_for_the_redemption_that_began_before_it(
         return Confirmation.objects.get(id=approved.id).status  # as it is when the stop is acknowledged
 
     assert at_once(2, lambda number: [spend, stop][number]()) == ["redeemed", "redeemed"]
+
+
+def test_a_stop_that_something_outlasts_is_set_and_says_so(
+    transactional_db: None, agent: Principal, alice: User, olga: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(oversight, "WAIT", 0.05)
+    approved = make_approved(agent, alice)
+
+    with psycopg.connect(conninfo()) as other:
+        other.execute("LOCK TABLE confirmations_halt IN ROW SHARE MODE")  # as a redemption under way
+        with pytest.raises(errors.Busy, match=r"The stop is set.* did not end in time"):
+            ledger.halt(operator=olga, reason="Stop")
+
+    assert [stop.reason for stop in queries.list_halts()] == ["Stop"]
+    with pytest.raises(errors.Halted):
+        redeem(approved, agent)
 
 
 def test_a_stop_is_set_once_and_lifted_once_whoever_writes(agent: Principal, olga: User) -> None:

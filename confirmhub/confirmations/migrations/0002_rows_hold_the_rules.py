@@ -203,6 +203,8 @@ BEGIN
     RETURN NULL;
 END;
 $$;
+-- Or whoever may make a table of their own could have it write what they like.
+REVOKE ALL ON FUNCTION confirmations_halt_logged() FROM PUBLIC;
 CREATE TRIGGER confirmations_halt_logged AFTER INSERT OR UPDATE ON confirmations_halt
     FOR EACH ROW EXECUTE FUNCTION confirmations_halt_logged();
 
