@@ -73,7 +73,7 @@ def create() -> Starlette:
             Mount("/", Inlet(cast(ASGIApp, pages))),
         ],
         middleware=[
-            *(Middleware(Addressed), Middleware(Watched), Middleware(Ending)),
+            *(Middleware(Watched), Middleware(Addressed), Middleware(Ending)),
             Middleware(Gate, unnamed=unnamed),
         ],
         lifespan=lifespan,

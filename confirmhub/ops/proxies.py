@@ -5,16 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from ipaddress import ip_address
 
-from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from confirmhub.ops.layers import Layer
+from confirmhub.ops.layers import Layer, refuse
 
-NO_ADDRESS = PlainTextResponse(
-    "The proxy in front must send the caller's address in X-Forwarded-For, and sent something else.\n",
-    status_code=HTTPStatus.BAD_REQUEST,
-    headers={"Cache-Control": "no-store"},
-)
+_NO_ADDRESS = "The proxy in front must send the caller's address in X-Forwarded-For, and sent something else."
 
 
 class Addressed(Layer):
@@ -26,7 +21,10 @@ class Addressed(Layer):
             try:
                 address = ip_address(host)
             except ValueError:
-                await NO_ADDRESS(scope, receive, send)
+                scope["client"] = None  # what was sent in its place is not to be logged as one
+                status = HTTPStatus.BAD_REQUEST
+                refusal = refuse(scope, status=status, code="no_address", words=_NO_ADDRESS, headers={})
+                await refusal(scope, receive, send)
                 return
             # An IPv4 caller of a socket for both families is the same caller (RFC 4291, section 2.5.5.2).
             scope["client"] = (str(getattr(address, "ipv4_mapped", None) or address), port)

@@ -97,6 +97,7 @@ def test_the_table_has_every_refusal() -> None:
         ("method_not_allowed", 405),
         ("error", 500),
         ("cut_off", 503),
+        ("no_address", 400),
         *((code, int(at)) for at, code in UNREAD.items()),
     }
 

@@ -12,6 +12,7 @@ from starlette.types import Receive, Scope, Send
 from confirmhub.ops import web
 from confirmhub.ops.proxies import Addressed
 from tests.bridge.serving import served
+from tests.ops.conftest import Log
 
 
 def address_seen(*, peer: str, told: str) -> str:
@@ -48,15 +49,22 @@ def test_where_no_proxy_was_named_nobody_does(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("told", ["unknown", "garbage" * 700, "198.51.100.7, _hidden"])
-def test_what_is_no_address_is_refused(settings: Settings, transactional_db: None, told: str) -> None:
+def test_what_is_no_address_is_refused_and_that_is_logged(
+    settings: Settings, transactional_db: None, told: str, request: pytest.FixtureRequest
+) -> None:
     settings.TRUSTED_PROXIES = ["127.0.0.1"]
 
     with served() as url:
+        log: Log = request.getfixturevalue("log")  # which a server that starts would configure away
         refused = httpx2.get(f"{url}/sign-in", headers={"X-Forwarded-For": told})
+        api = httpx2.get(f"{url}/api/v1/confirmations", headers={"X-Forwarded-For": told})
         page = httpx2.get(f"{url}/sign-in", headers={"X-Forwarded-For": "198.51.100.7"})
 
     assert (refused.status_code, page.status_code) == (400, 200)
     assert "must send the caller's address in X-Forwarded-For" in refused.text
+    assert api.json()["type"] == "urn:confirmhub:no_address"
+    assert [line for line in log.lines if told in line] == []
+    assert any('"- \\"GET /sign-in\\" 400' in line for line in log.lines)
 
 
 def test_a_caller_has_one_address_in_any_spelling() -> None:

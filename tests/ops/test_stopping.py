@@ -58,13 +58,18 @@ class Callers:
 
 
 def test_who_waits_is_answered_at_once_when_the_server_stops(
-    transactional_db: None, alice: User, settings: Settings, tmp_path: Path, log: Log
+    transactional_db: None,
+    alice: User,
+    settings: Settings,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
 ) -> None:
     settings.FILE_ROOTS = [tmp_path]
     file = tmp_path / "report.txt"
     file.touch()
     callers = Callers()
     with served() as url:
+        log: Log = request.getfixturevalue("log")  # which a server that starts would configure away
         token = make_token(alice, resource=f"{url}/mcp")
         row = make_pending(principal_for(alice))
         bearer, cookie = {"Authorization": f"Bearer {token}"}, {"Cookie": session(alice)}
@@ -84,6 +89,7 @@ def test_who_waits_is_answered_at_once_when_the_server_stops(
     # A browser connects again after a stream that ends without a last event.
     assert "data: " in answers["browser"]
     assert "event: end" not in answers["browser"]
+    assert log.lines != []
     assert [line for line in log.lines if any(f'"{level}"' in line for level in TROUBLE)] == []
 
 
