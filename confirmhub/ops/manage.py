@@ -29,10 +29,10 @@ def manage(arguments: Sequence[str]) -> int:
         _check(home, given.owner_url)
         return _run(home, given.owner_url, arguments, url=URL)
     cluster = Cluster(home.cluster, log=home.logs / "postgres.log")
-    if not home.cluster.exists():
-        say(f"{home.folder} holds no data yet: ./hub up puts it there")
     owner_url = environment.embedded_database(cluster).owner_url
     _check(home, owner_url)
+    if not home.cluster.exists():
+        say(f"{home.folder} holds no data yet: ./hub up puts it there")
     deadline = time.monotonic() + WAIT
     while True:
         try:

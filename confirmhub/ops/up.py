@@ -40,7 +40,6 @@ def up(*, host: str, port: int) -> None:
     # By the name that it answers to, for the demo and for `manage`.
     url = os.environ.get("PUBLIC_URL") or f"http://localhost:{port}"
     with held(home, url=url), listening(host=host, port=port) as sockets:
-        say(_whose(home))
         logfiles.shorten(home.logs)
         with ending_by_signal():
             _serve(home, sockets, port=port)
@@ -69,6 +68,7 @@ def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:
     shown = False
     try:
         checked.check(environment.for_service(home, database_url=database.service_url, public_url=url))
+        say(_whose(home))
         if cluster:
             cluster.start()
         else:
