@@ -9,11 +9,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+PATIENCE = 0.001  # seconds that a call may queue before it wakes a thread of its own
 
 
 class _Call(NamedTuple):
@@ -32,12 +34,18 @@ class Threads:
     """Fixed, since a thread that comes and goes takes its connection along unclosed.
 
     Made in the event loop that it serves. The standard library's executor does the same for any loop, at
-    twice the cost: what comes of several calls is told here in one turn of the loop.
+    many times the cost: to wake a thread takes longer than most calls. So one that is awake runs all that
+    queue, what comes of several is told in one turn of the loop, and only what has queued for `PATIENCE`
+    wakes others.
     """
 
     def __init__(self, *, count: int, name: str) -> None:
         self._loop = asyncio.get_running_loop()
-        self._calls: SimpleQueue[_Call | None] = SimpleQueue()
+        self._calls: deque[_Call] = deque()
+        self._wakes: SimpleQueue[bool] = SimpleQueue()  # each wakes one thread; False ends it
+        self._awake = 0  # threads that look for calls, or run one
+        self._counting = threading.Lock()
+        self._check: asyncio.TimerHandle | None = None
         self._came: deque[_Came] = deque()
         self._is_told = False  # that something came; the loop will look
         self._is_closed = False
@@ -62,32 +70,61 @@ class Threads:
         answer: asyncio.Future[R] = self._loop.create_future()
         # In the caller's context, which has the request's id and its trace.
         context = contextvars.copy_context()
-        self._calls.put(_Call(functools.partial(call, *args, **kwargs), context, answer))
+        self._calls.append(_Call(functools.partial(call, *args, **kwargs), context, answer))
+        if self._check is None:
+            if not self._awake:
+                self._wakes.put(True)
+            self._check = self._loop.call_later(PATIENCE, self._wake_others)
         return await answer
 
     async def close(self) -> None:
         """Wait for what has begun, and close the connections. What has not begun never does."""
         self._is_closed = True
+        if self._check is not None:
+            self._check.cancel()
         # Without waiting: a thread may take the last of them first.
-        with suppress(Empty):
-            while waits := self._calls.get_nowait():
-                waits.answer.cancel()
+        with suppress(IndexError):
+            while True:
+                self._calls.popleft().answer.cancel()
         for _ in self._threads:
-            self._calls.put(None)
+            self._wakes.put(False)
         await asyncio.to_thread(self._join)
 
     def _join(self) -> None:
         for thread in self._threads:
             thread.join()
 
+    def _wake_others(self) -> None:
+        """Wake a thread for each call that those awake have not got to, as far as there are any."""
+        self._check = None
+        asleep = len(self._threads) - self._awake - self._wakes.qsize()
+        for _ in range(min(len(self._calls), asleep)):
+            self._wakes.put(True)
+
     def _serve(self) -> None:
         mine: list[BaseDatabaseWrapper] = []
-        while (call := self._calls.get()) is not None:
-            if not call.answer.cancelled():
-                self._tell(_run(call, mine))
-            del call  # what it was about is not kept while this waits for the next
+        while self._wakes.get():
+            while True:
+                self._count(1)
+                self._work(mine)
+                self._count(-1)
+                if not self._calls:  # or one came while whoever asked found this thread awake
+                    break
         for connection in mine:
             connection.close()
+
+    def _work(self, mine: list[BaseDatabaseWrapper]) -> None:
+        """Run what queues, until nothing does."""
+        while self._calls:
+            with suppress(IndexError):  # another thread took the last
+                call = self._calls.popleft()
+                if not call.answer.cancelled():
+                    self._tell(_run(call, mine))
+                del call  # what it was about is not kept while this waits for the next
+
+    def _count(self, change: int) -> None:
+        with self._counting:
+            self._awake += change
 
     def _tell(self, came: _Came) -> None:
         self._came.append(came)
@@ -119,8 +156,13 @@ def _run(call: _Call, mine: list[BaseDatabaseWrapper]) -> _Came:
             if not mine:
                 mine += connections.all(initialized_only=True)
             _close_old(mine)
-    except BaseException as exc:  # noqa: BLE001 - whoever waits raises it
+    except Exception as exc:  # noqa: BLE001 - whoever waits raises it
         return _Came(call.answer, raised=exc)
+    except BaseException as exc:  # noqa: BLE001 - likewise, but in a form that ends nothing else
+        # Raised as it is it would end the event loop, or pass for a task that somebody cancelled.
+        ended = RuntimeError(f"The call ended with {type(exc).__name__}.")
+        ended.__cause__ = exc
+        return _Came(call.answer, raised=ended)
 
 
 def _close_old(connected: Sequence[BaseDatabaseWrapper]) -> None:

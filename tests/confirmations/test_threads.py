@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
-from queue import SimpleQueue
-from typing import Any
+from concurrent.futures import Future
 
 import psycopg
 import pytest
@@ -96,24 +95,56 @@ def test_when_they_close_what_has_begun_is_answered_and_all_that_queues_is_cance
     assert seen == []
 
 
-def test_to_close_waits_for_no_call_that_a_thread_takes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    here = threading.current_thread()
+def test_calls_that_block_each_have_a_thread() -> None:
+    together = threading.Barrier(4)
 
-    class TakenSince(SimpleQueue[Any]):
-        """Whoever looks whether something is left finds it so, and it is gone when they take it."""
+    async def main() -> None:
+        threads = Threads(count=4, name="test")
+        try:
+            assert await threads.run(lambda: 7) == 7
+            await asyncio.gather(*(threads.run(together.wait, 20) for _ in range(4)))
+        finally:
+            await threads.close()
 
-        def empty(self) -> bool:
-            return False
+    asyncio.run(main())
 
-        def get(self, block: bool = True, timeout: float | None = None) -> Any:  # noqa: FBT001, FBT002 - as the base has it
-            assert threading.current_thread() is not here, "the event loop would wait for ever"
-            return super().get(block, timeout)
 
-    monkeypatch.setattr(module, "SimpleQueue", TakenSince)
+def test_a_call_does_not_wait_behind_one_that_blocks() -> None:
+    go = threading.Event()
 
     async def main() -> None:
         threads = Threads(count=2, name="test")
-        assert await threads.run(lambda: 7) == 7
+        slow = asyncio.create_task(threads.run(go.wait, 20))
+        for number in range(20):
+            assert await threads.run(lambda each=number: each) == number  # type: ignore[misc]  # a default
+        assert not slow.done()
+        go.set()
+        assert await slow
+        await threads.close()
+
+    asyncio.run(main())
+
+
+def test_a_call_that_comes_while_the_last_thread_falls_asleep_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    came: list[Future[str]] = []
+    count = Threads._count
+
+    def falling_asleep(threads: Threads, change: int) -> None:
+        if change < 0 and not came:
+            came.append(asyncio.run_coroutine_threadsafe(threads.run(lambda: "second"), threads._loop))
+            longer = asyncio.sleep(5 * module.PATIENCE)
+            asyncio.run_coroutine_threadsafe(longer, threads._loop).result(timeout=20)
+        count(threads, change)
+
+    monkeypatch.setattr(Threads, "_count", falling_asleep)
+
+    async def main() -> None:
+        threads = Threads(count=1, name="test")
+        assert await threads.run(lambda: "first") == "first"
+        async with asyncio.timeout(20):
+            while not came:
+                await asyncio.sleep(0)
+            assert await asyncio.wrap_future(came[0]) == "second"
         await threads.close()
 
     asyncio.run(main())
