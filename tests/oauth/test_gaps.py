@@ -102,6 +102,7 @@ def errors_without_issuer(patch: Patch) -> None:
 
 def whoever_is_inactive(patch: Patch) -> None:
     patch.setattr(bearer, "_OF_A_PERSON", Q(is_service=False))
+    patch.setattr(bearer, "_compiled", bearer._compiled.__wrapped__)  # which is kept otherwise
 
 
 def replays_revoke_nothing(patch: Patch) -> None:
