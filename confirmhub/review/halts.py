@@ -137,6 +137,10 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
                     subject=said["account"],
                     action_pattern=said["action_pattern"],
                 )
+            except errors.Busy as exc:
+                # It may be set all the same, as the words say, and the list shows.
+                messages.error(request, str(exc))
+                return redirect(LIST)
             except errors.ConfirmationError as exc:
                 form.add_error(None, str(exc))
             else:

@@ -19,8 +19,9 @@ from django.core.management.base import CommandError
 from django.db import OperationalError, connection
 from django.test.utils import CaptureQueriesContext
 
-from confirmhub.confirmations import audit, queries
+from confirmhub.confirmations import audit, ledger, queries
 from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.errors import Busy
 from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.roles import OPERATORS
@@ -181,6 +182,18 @@ def test_a_stop_of_which_nobody_can_count_in_time_is_in_force(monkeypatch: pytes
     [said] = lines(hub("halt", *SIGNED, "--json"))
     assert (said["open"], said["ever_asked"]) == (None, None)
     assert len(queries.list_halts()) == 2
+
+
+def test_a_stop_that_is_set_although_something_did_not_end_is_not_called_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def set_and_not_waited_for(**_: object) -> None:
+        raise Busy("The stop is set. But what began before did not end in time.")
+
+    monkeypatch.setattr(ledger, "halt", set_and_not_waited_for)
+
+    with pytest.raises(CommandError, match=r"\AThe stop is set\."):
+        hub("halt", *SIGNED)
 
 
 def test_programs_are_told_what_a_stop_covers(agent: Principal) -> None:

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError
 from django.test import Client
 
-from confirmhub.confirmations import errors, queries
+from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
@@ -137,6 +137,20 @@ def test_a_stop_of_which_nobody_can_count_in_time_is_in_force(
 
     assert "Stopped. How much it covers could not be counted in time." in html
     assert len(queries.list_halts()) == 1
+
+
+def test_a_stop_that_is_set_although_something_did_not_end_is_no_refusal(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def set_and_not_waited_for(**_: object) -> None:
+        raise errors.Busy("The stop is set. But what began before did not end in time.")
+
+    monkeypatch.setattr(ledger, "halt", set_and_not_waited_for)
+
+    answer = operator.post(ADD, {"action_pattern": "*", "reason": WHY}, follow=True)
+
+    assert answer.redirect_chain == [(LIST, 302)]  # not the form again, which would set a second one
+    assert "The stop is set. But what began before did not end" in answer.content.decode()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from django.db import OperationalError
 
 from confirmhub import display
 from confirmhub.confirmations import ledger, queries
-from confirmhub.confirmations.errors import ConfirmationError
+from confirmhub.confirmations.errors import Busy, ConfirmationError
 from confirmhub.confirmations.models import Confirmation, Halt
 from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import Result, Status
@@ -73,6 +73,8 @@ class Command(PlainCommand):
     def handle(self, *_: Any, verb: str, **options: Any) -> None:
         try:
             getattr(self, f"_{verb}")(**options)
+        except Busy as exc:
+            raise CommandError(str(exc)) from exc
         except ConfirmationError as exc:
             raise CommandError(f"Refused: {exc}") from exc
 
