@@ -142,7 +142,7 @@ def test_a_call_that_comes_while_the_last_thread_falls_asleep_is_run(monkeypatch
         threads = Threads(count=1, name="test")
         assert await threads.run(lambda: "first") == "first"
         async with asyncio.timeout(20):
-            while not came:
+            while not came:  # noqa: ASYNC110 - gives way, and waits for no time to pass
                 await asyncio.sleep(0)
             assert await asyncio.wrap_future(came[0]) == "second"
         await threads.close()
