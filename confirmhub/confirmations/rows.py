@@ -50,9 +50,11 @@ WITH asked AS (
         event_head = confirmhub_event_hash(
             c.event_head, c.id, c.event_count + 1, 'redeemed', asked.actor, statement_timestamp(), '{}')
     FROM asked
-    WHERE c.id = asked.id AND c.status = 'approved' AND c.redeem_by > statement_timestamp()
+    -- By the id alone: where the last ANALYZE saw no row with such a status, its index looks as good.
+    WHERE c.id = asked.id AND (
+        c.status = 'approved' AND c.redeem_by > statement_timestamp()
         AND c.requester_client_id = asked.client_id AND c.requester_subject = asked.subject
-        AND c.audience = asked.audience AND c.digest = decode(asked.digest, 'hex')
+        AND c.audience = asked.audience AND c.digest = decode(asked.digest, 'hex')) IS TRUE
         AND NOT EXISTS (
             SELECT FROM halts AS halt WHERE halt.client_id IN ('', c.requester_client_id)
                 AND halt.subject IN ('', c.requester_subject) AND c.action LIKE halt.action_like)

@@ -32,7 +32,8 @@ WITH asked AS (
 ), redeemed AS (
     SELECT c.id, asked.actor, asked.result, asked.kept, asked.detail
     FROM asked JOIN confirmations_confirmation AS c ON c.id = asked.id
-    WHERE c.status = 'redeemed' AND c.redemption_key = coalesce(asked.key, c.redemption_key)
+    -- By the id alone, as a redemption.
+    WHERE (c.status = 'redeemed' AND c.redemption_key = coalesce(asked.key, c.redemption_key)) IS TRUE
     FOR NO KEY UPDATE OF c
 ), recorded AS (
     INSERT INTO confirmations_outcome (confirmation_id, result, detail, reported_at)
