@@ -8,11 +8,12 @@ turn has done nothing, and the yes is kept.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import logging
 import uuid
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import ExitStack, asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
@@ -28,12 +29,15 @@ from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.queries import Standing
 from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result, Status
-from confirmhub.confirmations.threads import Threads
 from mcp_bridge.errors import text_of
-from mcp_bridge.guarded import Guarded, NotNow
+from mcp_bridge.guarded import Guarded, NotNow, call_author
 from mcp_bridge.threads import in_thread, turn
 
 logger = logging.getLogger(__name__)
+
+type _Run = Callable[..., Awaitable[Any]]  # a function in a thread, with its arguments
+
+_CUT_OFF = "It is being done, or was cut off. Do not assume either; look with get_confirmation."
 
 
 class Done(NamedTuple):
@@ -85,8 +89,12 @@ async def running() -> AsyncIterator[None]:
             await asyncio.wait(mine)
 
 
-async def redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
+async def redeem_and_act(
+    call: Call, confirmation: Standing, key: str, *, check_caller: Callable[[], Awaitable[None]]
+) -> Done:
     """Spend the yes and act, or tell what came of it before. `key` is the redemption's.
+
+    `check_caller` raises where there is nobody to act for any more. It is asked after a wait.
 
     Raises:
         ToolError, ConfirmationError: It was refused, or it failed; the text says which.
@@ -102,33 +110,38 @@ async def redeem_and_act(call: Call, confirmation: Standing, key: str) -> Done:
     if confirmation.status is not Status.APPROVED:
         before = await in_thread(_redeem, ledger.redeem, about_to_do)
         return Done(confirmation, _replay(before), replayed=True)
-    mine = await turn()
-    if _tasks is None:
-        mine.end()
-        raise errors.Busy(retry_after=1)  # the bridge is stopping
-    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, mine.threads))
+    with ExitStack() as until_begun:
+        run = in_thread
+        if call.guarded.needs_thread:
+            mine = await turn()
+            until_begun.callback(mine.end)
+            if mine.was_waited_for:
+                await check_caller()
+            run = mine.threads.run
+        if _tasks is None:
+            raise errors.Busy(retry_after=1)  # the bridge is stopping
+        end_turn = until_begun.pop_all()
+    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, run))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
-    task.add_done_callback(lambda _: mine.end())
+    task.add_done_callback(lambda _: end_turn.close())
     return await asyncio.shield(task)
 
 
-async def _redeem_and_act(
-    call: Call, confirmation: Standing, about_to_do: _Redemption, threads: Threads
-) -> Done:
-    seen = await threads.run(_look_again, call, confirmation)
+async def _redeem_and_act(call: Call, confirmation: Standing, about_to_do: _Redemption, run: _Run) -> Done:
+    seen = await _look_again(call, confirmation, run)
     if call.guarded.one_transaction:
         share = partial(ledger.redeem_with, effect=_effect(call, seen))
-        shared = await threads.run(_redeem, share, about_to_do)
+        shared = await run(_redeem, share, about_to_do)
         done = _replay(shared) if shared.replayed else shared.detail
         return Done(confirmation, done, replayed=shared.replayed)
     receipt = await redeemer.redeem_together(**about_to_do)
     if receipt is None:
-        receipt = await threads.run(_redeem, ledger.redeem, about_to_do)
+        receipt = await run(_redeem, ledger.redeem, about_to_do)
     if receipt.replayed:
         return Done(confirmation, _replay(receipt), replayed=True)
-    came = await threads.run(_execute, call, receipt, seen)
-    await _report(receipt, came, threads)
+    came = await _execute(call, receipt, seen, run)
+    await _report(receipt, came, run)
     if came.raised is not None:
         raise came.raised
     return Done(confirmation, came.detail, replayed=False)
@@ -144,19 +157,24 @@ def _redeem(spend: Callable[..., Receipt], about_to_do: _Redemption) -> Receipt:
         raise ToolError(f"{text_of(exc)} {_recorded(getattr(spent, 'outcome', None))}") from exc
 
 
-def _look_again(call: Call, confirmation: Standing) -> Observation:
+async def _look_again(call: Call, confirmation: Standing, run: _Run) -> Observation:
     """What the target is now. It must be what the person was shown, or the approval is taken back."""
     try:
-        seen = call.guarded.observe(call.arguments)
+        seen = await look(call, run)
     except NotNow:
         raise  # the yes stays
     except ToolError as exc:
         again = f"Call {call.guarded.name} again only if that was put right."
         why = f"The target is not as it was shown: {exc}"
-        raise _taken_back(confirmation.id, call.requester, why, again) from exc
+        raise await run(_taken_back, confirmation.id, call.requester, why, again) from exc
     if seen.fingerprint != confirmation.fingerprint:
-        raise changed(confirmation.id, call)
+        raise await run(changed, confirmation.id, call)
     return seen
+
+
+async def look(call: Call, run: _Run) -> Observation:
+    """What the target is. `run` is for what blocks."""
+    return await call_author(run, call.guarded.observe, call.arguments)
 
 
 def changed(confirmation_id: uuid.UUID, call: Call) -> ToolError:
@@ -175,23 +193,28 @@ def _taken_back(confirmation_id: uuid.UUID, requester: Principal, why: str, agai
 def _effect(call: Call, seen: Observation) -> Callable[[Receipt], str]:
     def effect(receipt: Receipt) -> str:
         try:
-            return _told(call, call.guarded.execute(receipt, call.arguments, seen))
+            done = call.guarded.execute(receipt, call.arguments, seen)
         except ToolError as exc:
             raise ToolError(f"{exc} Nothing was done, and the yes was not used.") from exc
+        if inspect.isawaitable(done):
+            if inspect.iscoroutine(done):
+                done.close()
+            raise TypeError(f"{call.guarded.name} gave something to await, which would be no part of this")
+        return _told(call, done)
 
     return effect
 
 
-def _execute(call: Call, receipt: Receipt, seen: Observation) -> _Came:
+async def _execute(call: Call, receipt: Receipt, seen: Observation, run: _Run) -> _Came:
     try:
-        return _Came(Result.SUCCEEDED, _told(call, call.guarded.execute(receipt, call.arguments, seen)))
+        done = await call_author(run, call.guarded.execute, receipt, call.arguments, seen)
     except ToolError as exc:
         return _Came(Result.FAILED, str(exc), exc)
-    except BaseException as exc:  # noqa: BLE001 - it is raised once it is on record
-        # What would end the process ends the call alone: a tool has no say in that.
-        ended = f"{call.guarded.name} ended with {type(exc).__name__}"
-        raised = exc if isinstance(exc, Exception) else RuntimeError(ended)
-        return _Came(Result.FAILED, "The tool failed; the service's log has the cause.", raised)
+    except asyncio.CancelledError as exc:
+        raise ToolError(_CUT_OFF) from exc  # nobody knows how far it came, so nothing is recorded
+    except Exception as exc:  # noqa: BLE001 - it is raised once it is on record
+        return _Came(Result.FAILED, "The tool failed; the service's log has the cause.", exc)
+    return _Came(Result.SUCCEEDED, _told(call, done))
 
 
 def _told(call: Call, done: object) -> str:
@@ -202,11 +225,11 @@ def _told(call: Call, done: object) -> str:
     return "It was done. The tool did not say what came of it."
 
 
-async def _report(receipt: Receipt, came: _Came, threads: Threads) -> None:
+async def _report(receipt: Receipt, came: _Came, run: _Run) -> None:
     result, detail = came.result, came.detail
     try:
         if not await redeemer.report_together(receipt=receipt, result=result, detail=detail):
-            await threads.run(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
+            await run(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
     except (DatabaseError, errors.ConfirmationError):
         # What was done stays done, and the caller must hear of it. The review queue shows the row
         # as redeemed without an outcome.
@@ -218,7 +241,7 @@ def _replay(receipt: Receipt) -> str:
         return f"This was done before, and was not done again: {receipt.detail}"
     if receipt.result is Result.FAILED:
         raise ToolError(f"This was tried before, and was not tried again. It failed: {receipt.detail}")
-    raise ToolError("It is being done, or was cut off. Do not assume either; look with get_confirmation.")
+    raise ToolError(_CUT_OFF)
 
 
 def _recorded(outcome: Any) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from functools import partial
 from typing import Any
 
 from mcp.server.mcpserver import Context
@@ -19,6 +20,7 @@ from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import BaseModel
 
 from confirmhub.confirmations import errors, ledger, queries
+from confirmhub.confirmations.actions import Observation
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.queries import Standing
@@ -31,7 +33,7 @@ from mcp_bridge.guarded import Guarded, NotNow, find, install
 from mcp_bridge.registry import BridgeTool, model_tool
 from mcp_bridge.threads import in_thread
 
-__all__ = ["Guarded", "NotNow", "as_tool", "find", "redeem", "unfinished"]
+__all__ = ["Guarded", "NotNow", "as_tool", "find", "mine", "redeem", "unfinished"]
 
 type Ctx = Context[Any, Any]
 
@@ -84,8 +86,7 @@ async def redeem(confirmation: Confirmation, guarded: Guarded[Any], ctx: Ctx) ->
         )
     call = _about(guarded, guarded.arguments.model_validate(json.loads(confirmation.arguments)))
     _check_same(call, confirmation.digest)  # the tool may be another one since
-    status = await rounds.hold(confirmation.id, ctx)
-    if status is Status.PENDING:
+    if await rounds.is_undecided(confirmation, ctx):
         return await _waiting(guarded, confirmation)
     return await _finish(call, confirmation.id, ctx)
 
@@ -114,7 +115,7 @@ async def _call(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredRe
 
 
 async def _first_round(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredResult:
-    confirmation = await in_thread(_ask, call)
+    confirmation = await in_thread(_ask, call, await acting.look(call, in_thread))
     if confirmation.status == Status.APPROVED:
         return await _finish(call, confirmation.id, ctx)
     if rounds.can_open_pages(ctx):
@@ -132,17 +133,18 @@ async def _first_round(call: acting.Call, ctx: Ctx) -> CallToolResult | InputReq
 
 async def _held(call: acting.Call, state: rounds.State, ctx: Ctx) -> CallToolResult | InputRequiredResult:
     """Wait for a decision for a round, and act on it; without one, have the host come back while it may."""
-    if await rounds.hold(state.confirmation_id, ctx) is not Status.PENDING:
+    status = await rounds.hold(state.confirmation_id, ctx)
+    if status not in (None, Status.PENDING):
         return await _finish(call, state.confirmation_id, ctx)
-    if state.number >= rounds.LAST or not rounds.is_modern(ctx):
-        # Before the client gives up with an error of its own.
-        return await _waiting(call.guarded, await _whole(state.confirmation_id))
+    if status is None or state.number >= rounds.LAST or not rounds.is_modern(ctx):
+        # Before the client gives up with an error of its own, or comes back at once and again.
+        return await _waiting(call.guarded, await mine(state.confirmation_id))
     return rounds.once_more(state)
 
 
 async def _ask_again(call: acting.Call, state: rounds.State) -> CallToolResult | InputRequiredResult:
     """MCP 2026-07-28, multi round-trip requests: ask again where an answer is missing. Within the rounds."""
-    confirmation = await _whole(state.confirmation_id)
+    confirmation = await mine(state.confirmation_id)
     changes = await in_thread(_changes, confirmation)
     form = forms.ask(confirmation, changes=changes, number=state.number + 1)
     if state.number >= rounds.LAST or form is None:
@@ -167,13 +169,17 @@ def _check_same(call: acting.Call, digest: bytes | memoryview) -> None:
         raise errors.ActionDiffers
 
 
-async def _whole(confirmation_id: uuid.UUID) -> Confirmation:
+async def mine(confirmation_id: uuid.UUID) -> Confirmation:
+    """The caller's own confirmation of this id.
+
+    Raises:
+        NotFound: No such confirmation, or not theirs.
+    """
     return await in_thread(queries.get_for_requester, confirmation_id=confirmation_id, requester=caller())
 
 
-def _ask(call: acting.Call) -> Confirmation:
+def _ask(call: acting.Call, seen: Observation) -> Confirmation:
     """Ask, or find what was asked before."""
-    seen = call.guarded.observe(call.arguments)
     for _ in range(2):
         confirmation = ledger.request(
             requester=call.requester,
@@ -236,7 +242,8 @@ async def _finish(call: acting.Call, confirmation_id: uuid.UUID, ctx: Ctx) -> Ca
 
 async def _act(call: acting.Call, confirmation: Standing, ctx: Ctx) -> CallToolResult:
     key = redemption_key(confirmation.id, ctx)
-    done = await acting.redeem_and_act(call, confirmation, key)
+    check = partial(rounds.check_caller, ctx)
+    done = await acting.redeem_and_act(call, confirmation, key, check_caller=check)
     return answers.done(done.confirmation, message=done.message, replayed=done.replayed)
 
 

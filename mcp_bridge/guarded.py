@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import inspect
 import json
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
@@ -29,9 +32,13 @@ class NotNow(ToolError):
 class Guarded[Arguments: BaseModel]:
     """A tool whose effect a person allows first, each time.
 
-    `observe` and `execute` block, run in a thread and may use the ORM. Both may raise ToolError, whose
-    text reaches the model. `execute` gets what `observe` saw right before, and must act on that target
-    or not at all; it says what it did in a sentence. It runs at most once for a receipt.
+    `observe` and `execute` may block and use the ORM: they run in a thread, and so many at once as there
+    are. Or they are coroutine functions, which run on the event loop, as many as are called. Both may raise
+    ToolError, whose text reaches the model. `execute` gets what `observe` saw right before, and must act on
+    that target or not at all; it says what it did in a sentence. It runs at most once for a receipt.
+
+    Raises:
+        ImproperlyConfigured: One transaction is asked for, and `execute` does not run in its thread.
     """
 
     name: str
@@ -46,8 +53,8 @@ class Guarded[Arguments: BaseModel]:
     scopes: frozenset[str]
     """The scopes that a token needs besides `confirm:request` and `confirm:redeem`."""
 
-    observe: Callable[[Arguments], Observation]
-    execute: Callable[[Receipt, Arguments, Observation], str]
+    observe: Callable[[Arguments], Observation | Awaitable[Observation]]
+    execute: Callable[[Receipt, Arguments, Observation], str | Awaitable[str]]
     unfinished: Callable[[uuid.UUID, Arguments], str] = field(default=lambda *_: "")
     """Where to look, in a sentence, when `execute` was cut off for the confirmation of this id."""
 
@@ -57,6 +64,18 @@ class Guarded[Arguments: BaseModel]:
     Then it runs in one transaction with the redemption and the outcome: all three happen exactly once, or
     none. What it raises undoes everything, and leaves the yes to be used.
     """
+
+    def __post_init__(self) -> None:
+        if self.one_transaction and is_coroutine_function(self.execute):
+            raise ImproperlyConfigured(
+                f"{self.name}: a transaction belongs to a thread, so with one_transaction=True execute must "
+                "be a plain function. Write it with def, not with async def."
+            )
+
+    @cached_property
+    def needs_thread(self) -> bool:
+        """Whether it has a function that may block."""
+        return not (is_coroutine_function(self.observe) and is_coroutine_function(self.execute))
 
     @cached_property
     def digest(self) -> bytes:
@@ -73,6 +92,32 @@ class Guarded[Arguments: BaseModel]:
             arguments=arguments.model_dump(mode="json"),
             tool_digest=self.digest,
         )
+
+
+async def call_author[R](
+    in_thread: Callable[..., Awaitable[Any]], function: Callable[..., R | Awaitable[R]], *args: object
+) -> R:
+    """What an author's function gives: on the event loop or in a thread, as it needs.
+
+    Raises:
+        RuntimeError: It ended with what would end the process.
+        BaseException: As the function does else.
+    """
+    try:
+        given = function(*args) if is_coroutine_function(function) else await in_thread(function, *args)
+        found: R = await given if inspect.isawaitable(given) else given
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as exc:
+        # A tool has no say in that. In a thread it is no other.
+        raise RuntimeError(f"The tool ended with {type(exc).__name__}.") from exc
+    return found
+
+
+def is_coroutine_function(function: Callable[..., object]) -> bool:
+    """Whether calling it blocks nobody, and gives something to await."""
+    called = type(function).__call__  # of an object that is called like a function
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 _installed: dict[str, Guarded[Any]] = {}

@@ -23,6 +23,7 @@ from starlette.requests import Request
 
 from confirmhub import display
 from confirmhub.confirmations import waiting
+from confirmhub.confirmations.errors import Busy
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Mode, Status
 from mcp_bridge import answers, auth
@@ -32,6 +33,11 @@ from mcp_bridge import answers, auth
 HOLD = dt.timedelta(seconds=20)
 SPREAD = 0.25  # of a round's length
 LAST = 8
+
+MOST_WAITING = 5_000  # in one process
+MOST_OF_ONE = 2_500  # of them of one caller
+
+_places = waiting.Places()
 
 PAGE, FORM = "page", "form"  # what a request is called, and its answer, by the way it asks
 
@@ -108,26 +114,67 @@ def answer(ctx: Context[Any, Any], state: State) -> ElicitResult | None:
 
 async def hold(
     confirmation_id: uuid.UUID, ctx: Context[Any, Any], *, within: dt.timedelta | None = None
-) -> Status:
+) -> Status | None:
     """Wait until it is no longer pending, at most `within` or a round; return what it is then.
+
+    None: there is no place left to wait in, so that nothing is known but what was read before.
 
     Raises:
         ToolError: The caller closed its request meanwhile, or its token is good no more. The confirmation is
             as it was.
         RuntimeError: The tool was called other than over HTTP.
     """
+    receive = _request(ctx).receive
+    try:
+        with _places.one(auth.caller(), most=MOST_WAITING, each=MOST_OF_ONE):
+            status = await waiting.settled_for(receive, confirmation_id, within=within or _a_round())
+    except (waiting.Crowded, Busy):
+        return None
+    # A yes that comes now is not for a call that nobody waits for. It keeps for the next one.
+    if status is None:
+        raise _closed()
+    await _check_token()
+    return status
+
+
+async def is_undecided(confirmation: Confirmation, ctx: Context[Any, Any]) -> bool:
+    """Whether nobody has decided, also after a wait of a round where there is a place for it.
+
+    Raises:
+        ToolError, RuntimeError: As `hold`.
+    """
+    if confirmation.effective_status is not Status.PENDING:
+        return False
+    return await hold(confirmation.id, ctx) in (None, Status.PENDING)
+
+
+async def check_caller(ctx: Context[Any, Any]) -> None:
+    """Refuse a call that has waited for its turn to act, and has nobody to act for now.
+
+    Raises:
+        ToolError, RuntimeError: As `hold`.
+    """
+    if await _request(ctx).is_disconnected():
+        raise _closed()
+    await _check_token()
+
+
+def _request(ctx: Context[Any, Any]) -> Request:
     request: Request | None = ctx.request_context.request
     if request is None:
         raise RuntimeError("A tool that waits was called other than over HTTP.")
-    status = await waiting.settled_for(request.receive, confirmation_id, within=within or _a_round())
-    # A yes that comes now is not for a call that nobody waits for (MCP 2026-07-28, transports: a request
-    # that is closed is cancelled). It keeps for the next one.
-    if status is None:
-        raise ToolError("The request was closed before anybody decided. Nothing was done.")
-    # Much can end while a person thinks: the grant, the program, the account.
+    return request
+
+
+def _closed() -> ToolError:
+    """MCP 2026-07-28, transports: a request that is closed is cancelled."""
+    return ToolError("The request was closed while it waited. Nothing was done.")
+
+
+async def _check_token() -> None:
+    """Much can end while a call waits: the grant, the program, the account."""
     if not await auth.is_still_good():
         raise ToolError("The access token is good for this no more. Nothing was done.")
-    return status
 
 
 def _a_round() -> dt.timedelta:

@@ -31,6 +31,9 @@ class Turn(NamedTuple):
 
     end: Callable[[], None]
 
+    was_waited_for: bool
+    """Whether others had to end theirs first, which may take minutes."""
+
 
 _running: _Running | None = None
 
@@ -68,8 +71,9 @@ async def turn() -> Turn:
         RuntimeError: The bridge is not running.
     """
     mine = _now()
+    all_taken = mine.turns.locked()
     await mine.turns.acquire()
-    return Turn(mine.acting, mine.turns.release)
+    return Turn(mine.acting, mine.turns.release, all_taken)
 
 
 def _now() -> _Running:

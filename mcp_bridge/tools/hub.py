@@ -134,7 +134,7 @@ async def request_confirmation(
             summary=summary,
             idempotency_key=idempotency_key,
         )
-        return await _found(await _mine(asked.id))
+        return await _found(await guard.mine(asked.id))
 
 
 async def get_confirmation(
@@ -146,10 +146,10 @@ async def get_confirmation(
 ) -> Found:
     """See where a confirmation stands, and wait up to 45 seconds for a decision. Changes nothing."""
     with as_tool_errors():
-        found = await _mine(confirmation_id)
+        found = await guard.mine(confirmation_id)
         if wait_seconds and found.effective_status is Status.PENDING:
             await rounds.hold(confirmation_id, ctx, within=dt.timedelta(seconds=wait_seconds))
-            found = await _mine(confirmation_id)
+            found = await guard.mine(confirmation_id)
         return await _found(found)
 
 
@@ -168,13 +168,13 @@ async def redeem_confirmation(
     server does it now. For an action of your own give the action and arguments again; when this returns
     redeemed, do exactly that, once, then call report_outcome. Waits up to 20 seconds for a decision."""
     with as_tool_errors():
-        found = await _mine(confirmation_id)
+        found = await guard.mine(confirmation_id)
         if guarded := guard.find(found.action):
             return _of_guarded(await guard.redeem(found, guarded, ctx))
         if action is None or arguments is None:
             raise ToolError("Give the action and the arguments that you are about to carry out.")
         about_to_do = _action(action, arguments)
-        if await rounds.hold(confirmation_id, ctx) is Status.PENDING:
+        if await rounds.is_undecided(found, ctx):
             return _redeemed(found.id, "waiting_for_person", (await _found(found)).next)
         receipt = await in_thread(
             ledger.redeem,
@@ -195,7 +195,7 @@ async def report_outcome(
     """Record what came of an action that you redeemed a confirmation for. Always call it after acting, also
     when it failed: people are shown redemptions without an outcome as open questions."""
     with as_tool_errors():
-        found = await _mine(confirmation_id)
+        found = await guard.mine(confirmation_id)
         if guarded := guard.find(found.action):
             raise ToolError(_of_the_server(found, guarded))
         if found.redeemed_at is None or found.redemption_key is None:
@@ -279,10 +279,6 @@ def _annotations(*, read_only: bool, destructive: bool = False, idempotent: bool
 
 def _action(name: str, arguments: dict[str, Json]) -> Action:
     return Action(audience=settings.MCP_RESOURCE, name=name, arguments=arguments)
-
-
-async def _mine(confirmation_id: uuid.UUID) -> Confirmation:
-    return await in_thread(queries.get_for_requester, confirmation_id=confirmation_id, requester=caller())
 
 
 async def _found(row: Confirmation) -> Found:

@@ -36,9 +36,14 @@ async def serve(stack: AsyncExitStack) -> None:
         await stack.enter_async_context(running())
 
 
+async def nobody_waits() -> None:
+    raise AssertionError("there is a turn for each")
+
+
 async def act(guarded: Guarded[Pay], approved: Confirmation, agent: Principal) -> acting.Done:
     call = acting.Call(guarded, ARGUMENTS, guarded.action(ARGUMENTS), agent)
-    return await acting.redeem_and_act(call, await lookups.standing(approved.id, agent), "k")
+    standing = await lookups.standing(approved.id, agent)
+    return await acting.redeem_and_act(call, standing, "k", check_caller=nobody_waits)
 
 
 def test_a_server_that_stops_in_the_middle_ends_after_the_act_and_its_report(

@@ -25,6 +25,7 @@ from mcp_bridge.guard import Guarded
 from tests.bridge.hosts import call_message, decide_at, make_token, post
 from tests.bridge.payments import PAY, Pay
 from tests.bridge.serving import BALANCER, replica
+from tests.bridge.test_acting import nobody_waits
 from tests.factories import decide, kinds_of_events
 
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
@@ -180,7 +181,8 @@ def test_what_a_tool_that_shares_the_transaction_refuses_leaves_the_yes_to_be_us
     async def act(guarded: Guarded[Pay], key: str) -> acting.Done:
         call = acting.Call(guarded, arguments, guarded.action(arguments), agent)
         async with threads.running(), lookups.running(), acting.running():
-            return await acting.redeem_and_act(call, await lookups.standing(asked.id, agent), key)
+            standing = await lookups.standing(asked.id, agent)
+            return await acting.redeem_and_act(call, standing, key, check_caller=nobody_waits)
 
     def refuse(*_: Any) -> str:
         raise ToolError("The bank is closed.")
