@@ -4,8 +4,8 @@
 
 One web process, as it runs in production, and the same bearer token in every call. In turns, calls a second
 of a bare tool of the SDK, and of a guarded one that was approved: it opens its sealed state, looks again,
-redeems, acts and records the outcome. Both are of functions that may block, which the bar is for; the figures
-of a bare one that runs on the event loop stand beside. Then so many hosts wait at once for a person: what
+redeems, acts and records the outcome. Two of each, one of functions that may block and one of coroutine
+functions, each held to its like. Then so many hosts wait at once for a person: what
 each takes of the server's memory, and how soon it has its result once the decision is committed.
 """
 
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from confirmhub.confirmations.principals import Principal
 
 BAR = 0.6
+BARE = ("count_bare", "count_bare_on_the_loop")
+GUARDED = ("count_guarded", "count_guarded_on_the_loop")
 BAR_MS = 500
 CALLERS = 16
 PATIENCE = 60  # seconds for an answer; longer than a call is held
@@ -45,12 +47,12 @@ _numbers = count()
 
 
 class Rows:
-    """Confirmations of the guarded tool, as their owner can write them, past the guards."""
+    """Confirmations of the guarded tools, as their owner can write them, past the guards."""
 
     def __init__(self, requester: Principal) -> None:
         self.requester = requester
 
-    def make(self, number: int, *, status: str) -> list[tuple[int, uuid.UUID]]:
+    def make(self, number: int, *, tool: str, status: str) -> list[tuple[int, uuid.UUID]]:
         """So many rows in this status, each by the argument of its call and its id."""
         from django.conf import settings
         from django.db import connection, transaction
@@ -70,7 +72,8 @@ class Rows:
             cursor.execute("ALTER TABLE confirmations_confirmation DISABLE TRIGGER USER")
             cursor.execute("ALTER TABLE confirmations_event DISABLE TRIGGER USER")
             for some in batched(made, 10_000):
-                digests = [guarded.GUARDED.action(guarded.Count(n=n)).digest for n, _ in some]
+                called = guarded.TOOLS[tool]
+                digests = [called.action(guarded.Count(n=n)).digest for n, _ in some]
                 values = {"ids": [id_ for _, id_ in some], "digests": digests}
                 cursor.execute(SEED.format(rows=rows, status="approved"), known | values)
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
@@ -96,10 +99,10 @@ class Calls:
     def bare(self, tool: str) -> bytes:
         return self._request(tool, {"n": next(_numbers)})
 
-    def guarded(self, n: int, confirmation_id: uuid.UUID) -> bytes:
+    def guarded(self, tool: str, n: int, confirmation_id: uuid.UUID) -> bytes:
         """The second round of a call: with the state that the first was answered."""
-        state = self.states.seal("count_guarded", {"n": n}, json.dumps([str(confirmation_id), 1, ""]))
-        return self._request("count_guarded", {"n": n}, requestState=state)
+        state = self.states.seal(tool, {"n": n}, json.dumps([str(confirmation_id), 1, ""]))
+        return self._request(tool, {"n": n}, requestState=state)
 
     def again(self, n: int, state: str) -> bytes:
         """A later round, with the state as the server sealed it."""
@@ -207,14 +210,12 @@ async def load(port: int, requests: Sequence[bytes], seconds: float) -> list[flo
 def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int) -> dict[str, Any]:
     """Short turns of each, so that what else the machine does hits both alike; the first warms up."""
     most = 3_000  # calls in a turn, at the most
-    names = ("bare", "on_the_loop", "guarded")
-    found: dict[str, Any] = {name: {"seconds": 0.0, "cpu": 0.0, "taken": []} for name in names}
+    found: dict[str, Any] = {name: {"seconds": 0.0, "cpu": 0.0, "taken": []} for name in (*BARE, *GUARDED)}
     for turn in range(turns + 1):
-        requests = {
-            "bare": [calls.bare("count_bare") for _ in range(most)],
-            "on_the_loop": [calls.bare("count_on_the_loop") for _ in range(most)],
-            "guarded": [calls.guarded(*row) for row in rows.make(most, status="approved")],
-        }
+        requests = {name: [calls.bare(name) for _ in range(most)] for name in BARE}
+        for name in GUARDED:
+            approved = rows.make(most, tool=name, status="approved")
+            requests[name] = [calls.guarded(name, *row) for row in approved]
         for name, each in found.items():
             began, cpu = time.perf_counter(), cpu_seconds(pid)
             taken = asyncio.run(load(port, requests[name], 1.0))
@@ -231,8 +232,9 @@ def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int) -> dict[
         }
         for name, each in found.items()
     }
-    bare, on_the_loop, guarded = (len(each["taken"]) / each["seconds"] for each in found.values())
-    return told | {"ratio": round(guarded / bare, 2), "of_one_on_the_loop": round(guarded / on_the_loop, 2)}
+    speed = {name: len(each["taken"]) / each["seconds"] for name, each in found.items()}
+    ratios = [round(speed[guarded] / speed[bare], 2) for guarded, bare in zip(GUARDED, BARE, strict=True)]
+    return told | dict(zip(("ratio", "ratio_on_the_loop"), ratios, strict=True))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -246,12 +248,12 @@ def waiters(port: int, pid: int, calls: Calls, rows: Rows, *, number: int, woken
     from confirmhub.ops.web import raise_descriptor_limit
 
     raise_descriptor_limit()
-    pending = rows.make(number, status="pending")
+    pending = rows.make(number, tool="count_guarded", status="pending")
     done: dict[int, asyncio.Future[float]] = {}
     rounds: dict[int, int] = {}
 
     async def wait(host: Host, n: int, confirmation_id: uuid.UUID) -> None:
-        request = calls.guarded(n, confirmation_id)
+        request = calls.guarded("count_guarded", n, confirmation_id)
         while True:
             rounds[n] = rounds.get(n, 0) + 1
             result = await host.call(request)
@@ -346,6 +348,7 @@ def main() -> None:
             found = measure(listener, quick=options.quick)
     common.conclude(
         Bar("guarded calls, of bare ones", found["calls"]["ratio"], BAR, at_least=True),
+        Bar("the same on the loop", found["calls"]["ratio_on_the_loop"], BAR, at_least=True),
         Bar("decision to result, p99", found["waiting"]["decide_to_result_p99_ms"], BAR_MS, "ms"),
         **found,
     )

@@ -1,9 +1,11 @@
-"""What `tests.bench.bridge` calls: a guarded tool and bare ones, that do the same, which is nothing.
+"""What `tests.bench.bridge` calls: guarded tools and bare ones, that do the same, which is nothing.
 
-A guarded tool is of functions that may block, so the one to hold it to is too: the SDK gives it a thread.
+One of each is of functions that may block and get threads, the other of coroutine functions.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import ToolAnnotations
@@ -29,6 +31,14 @@ def execute(receipt: Receipt, count: Count, seen: Observation) -> str:
     return f"Counted {count.n}."
 
 
+async def observe_on_the_loop(count: Count) -> Observation:
+    return observe(count)
+
+
+async def execute_on_the_loop(receipt: Receipt, count: Count, seen: Observation) -> str:
+    return execute(receipt, count, seen)
+
+
 GUARDED = Guarded(
     name="count_guarded",
     title="Count",
@@ -39,6 +49,9 @@ GUARDED = Guarded(
     observe=observe,
     execute=execute,
 )
+ON_THE_LOOP = replace(
+    GUARDED, name="count_guarded_on_the_loop", observe=observe_on_the_loop, execute=execute_on_the_loop
+)
 
 
 def count_bare(n: int) -> str:
@@ -46,15 +59,18 @@ def count_bare(n: int) -> str:
     return f"Counted {n}."
 
 
-async def count_on_the_loop(n: int) -> str:
+async def count_bare_on_the_loop(n: int) -> str:
     """Counts."""
     return f"Counted {n}."
+
+
+TOOLS = {tool.name: tool for tool in (GUARDED, ON_THE_LOOP)}
 
 
 def tools() -> list[BridgeTool]:
     hints = ToolAnnotations(destructive_hint=True)
     bare = [
         Tool.from_function(count, title="Count", annotations=hints)
-        for count in (count_bare, count_on_the_loop)
+        for count in (count_bare, count_bare_on_the_loop)
     ]
-    return [as_tool(GUARDED), *(BridgeTool(tool, BASE) for tool in bare)]
+    return [*map(as_tool, TOOLS.values()), *(BridgeTool(tool, BASE) for tool in bare)]
