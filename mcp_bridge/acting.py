@@ -35,6 +35,8 @@ from mcp_bridge.threads import in_thread, turn
 
 logger = logging.getLogger(__name__)
 
+LONG = 1.0  # seconds of waiting for a turn, after which the caller may have left, or lost the right to it
+
 type _Run = Callable[..., Awaitable[Any]]  # a function in a thread, with its arguments
 
 _CUT_OFF = "It is being done, or was cut off. Do not assume either; look with get_confirmation."
@@ -94,7 +96,7 @@ async def redeem_and_act(
 ) -> Done:
     """Spend the yes and act, or tell what came of it before. `key` is the redemption's.
 
-    `check_caller` raises where there is nobody to act for any more. It is asked after a wait.
+    `check_caller` raises where there is nobody to act for any more. It is asked after a long wait.
 
     Raises:
         ToolError, ConfirmationError: It was refused, or it failed; the text says which.
@@ -115,33 +117,35 @@ async def redeem_and_act(
         if call.guarded.needs_thread:
             mine = await turn()
             until_begun.callback(mine.end)
-            if mine.was_waited_for:
+            if mine.waited >= LONG:
                 await check_caller()
             run = mine.threads.run
         if _tasks is None:
             raise errors.Busy(retry_after=1)  # the bridge is stopping
-        end_turn = until_begun.pop_all()
-    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, run))
+        its_turn = until_begun.pop_all()
+    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, run, its_turn))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
-    task.add_done_callback(lambda _: end_turn.close())
     return await asyncio.shield(task)
 
 
-async def _redeem_and_act(call: Call, confirmation: Standing, about_to_do: _Redemption, run: _Run) -> Done:
-    seen = await _look_again(call, confirmation, run)
-    if call.guarded.one_transaction:
-        share = partial(ledger.redeem_with, effect=_effect(call, seen))
-        shared = await run(_redeem, share, about_to_do)
-        done = _replay(shared) if shared.replayed else shared.detail
-        return Done(confirmation, done, replayed=shared.replayed)
-    receipt = await redeemer.redeem_together(**about_to_do)
-    if receipt is None:
-        receipt = await run(_redeem, ledger.redeem, about_to_do)
-    if receipt.replayed:
-        return Done(confirmation, _replay(receipt), replayed=True)
-    came = await _execute(call, receipt, seen, run)
-    await _report(receipt, came, run)
+async def _redeem_and_act(
+    call: Call, confirmation: Standing, about_to_do: _Redemption, run: _Run, its_turn: ExitStack
+) -> Done:
+    with its_turn:
+        seen = await _look_again(call, confirmation, run)
+        if call.guarded.one_transaction:
+            share = partial(ledger.redeem_with, effect=_effect(call, seen))
+            shared = await run(_redeem, share, about_to_do)
+            done = _replay(shared) if shared.replayed else shared.detail
+            return Done(confirmation, done, replayed=shared.replayed)
+        receipt = await redeemer.redeem_together(**about_to_do)
+        if receipt is None:
+            receipt = await run(_redeem, ledger.redeem, about_to_do)
+        if receipt.replayed:
+            return Done(confirmation, _replay(receipt), replayed=True)
+        came = await _execute(call, receipt, seen, run)
+    await _report(receipt, came)  # in nobody's turn, since most reports need no thread
     if came.raised is not None:
         raise came.raised
     return Done(confirmation, came.detail, replayed=False)
@@ -225,11 +229,11 @@ def _told(call: Call, done: object) -> str:
     return "It was done. The tool did not say what came of it."
 
 
-async def _report(receipt: Receipt, came: _Came, run: _Run) -> None:
+async def _report(receipt: Receipt, came: _Came) -> None:
     result, detail = came.result, came.detail
     try:
         if not await redeemer.report_together(receipt=receipt, result=result, detail=detail):
-            await run(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
+            await in_thread(ledger.report_outcome, receipt=receipt, result=result, detail=detail)
     except (DatabaseError, errors.ConfirmationError):
         # What was done stays done, and the caller must hear of it. The review queue shows the row
         # as redeemed without an outcome.

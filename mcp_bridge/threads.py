@@ -7,6 +7,7 @@ that what was redeemed does not queue behind what others ask.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -31,8 +32,8 @@ class Turn(NamedTuple):
 
     end: Callable[[], None]
 
-    was_waited_for: bool
-    """Whether others had to end theirs first, which may take minutes."""
+    waited: float
+    """Seconds that it took until others had ended theirs; it may be minutes."""
 
 
 _running: _Running | None = None
@@ -71,9 +72,9 @@ async def turn() -> Turn:
         RuntimeError: The bridge is not running.
     """
     mine = _now()
-    all_taken = mine.turns.locked()
+    began = time.monotonic()
     await mine.turns.acquire()
-    return Turn(mine.acting, mine.turns.release, all_taken)
+    return Turn(mine.acting, mine.turns.release, time.monotonic() - began)
 
 
 def _now() -> _Running:

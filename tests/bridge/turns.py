@@ -42,6 +42,7 @@ class Queue:
                 if call.arguments.number == LAST:
                     self.over.set()
 
+        monkeypatch.setattr(acting, "LONG", 0.0)
         monkeypatch.setattr(acting, "turn", watched_turn)
         monkeypatch.setattr(acting, "redeem_and_act", watched)
 
