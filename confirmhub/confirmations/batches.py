@@ -18,7 +18,7 @@ import psycopg
 
 from confirmhub.confirmations import dsn
 
-BATCH = 64  # of one statement, at most
+BATCH = 16  # of one statement, at most; what comes of these is dealt with while the next ones run
 RECONNECT = 1.0  # seconds before a dropped connection is made anew
 
 logger = logging.getLogger(__name__)
