@@ -5,8 +5,10 @@
 One web process, as it runs in production, and the same bearer token in every call. In turns, calls a second
 of a bare tool of the SDK, and of a guarded one that was approved: it opens its sealed state, looks again,
 redeems, acts and records the outcome. Two of each, one of functions that may block and one of coroutine
-functions, each held to its like. Then so many hosts wait at once for a person: what
-each takes of the server's memory, and how soon it has its result once the decision is committed.
+functions, each held to its like. The bar is for as many hosts as keep the process busy, which is what it can
+do; what it does for a few, all of whom wait for the database at times, stands beside. Then so many hosts wait
+at once for a person: what each takes of the server's memory, and how soon it has its result once the decision
+is committed.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ BAR = 0.6
 BARE = ("count_bare", "count_bare_on_the_loop")
 GUARDED = ("count_guarded", "count_guarded_on_the_loop")
 BAR_MS = 500
-CALLERS = 16
+FEW, MANY = 16, 64  # hosts that call at once: with the few, all wait for the database at times
 PATIENCE = 60  # seconds for an answer; longer than a call is held
 CLIENT = "https://agent.example/client.json"
 SCOPES = "confirm:read confirm:request confirm:redeem"
@@ -184,10 +186,10 @@ class Host:
         self.writer.close()
 
 
-async def load(port: int, requests: Sequence[bytes], seconds: float) -> list[float]:
-    """What each call took, in seconds, of `CALLERS` hosts that call at once for so long."""
+async def load(port: int, requests: Sequence[bytes], seconds: float, *, callers: int) -> list[float]:
+    """What each call took, in seconds, of so many hosts that call at once for so long."""
     left, taken = iter(requests), []
-    hosts = [await Host.connect(port) for _ in range(CALLERS)]
+    hosts = [await Host.connect(port) for _ in range(callers)]
     until = time.perf_counter() + seconds
 
     async def work(host: Host) -> None:
@@ -207,7 +209,7 @@ async def load(port: int, requests: Sequence[bytes], seconds: float) -> list[flo
     return taken
 
 
-def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int) -> dict[str, Any]:
+def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int, callers: int) -> dict[str, Any]:
     """Short turns of each, so that what else the machine does hits both alike; the first warms up."""
     most = 3_000  # calls in a turn, at the most
     found: dict[str, Any] = {name: {"seconds": 0.0, "cpu": 0.0, "taken": []} for name in (*BARE, *GUARDED)}
@@ -218,7 +220,7 @@ def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int) -> dict[
             requests[name] = [calls.guarded(name, *row) for row in approved]
         for name, each in found.items():
             began, cpu = time.perf_counter(), cpu_seconds(pid)
-            taken = asyncio.run(load(port, requests[name], 1.0))
+            taken = asyncio.run(load(port, requests[name], 1.0, callers=callers))
             if turn:
                 each["seconds"] += time.perf_counter() - began
                 each["cpu"] += cpu_seconds(pid) - cpu
@@ -347,8 +349,8 @@ def main() -> None:
         with common.database():
             found = measure(listener, quick=options.quick)
     common.conclude(
-        Bar("guarded calls, of bare ones", found["calls"]["ratio"], BAR, at_least=True),
-        Bar("the same on the loop", found["calls"]["ratio_on_the_loop"], BAR, at_least=True),
+        Bar("guarded calls, of bare ones", found[f"callers_{MANY}"]["ratio"], BAR, at_least=True),
+        Bar("the same on the loop", found[f"callers_{MANY}"]["ratio_on_the_loop"], BAR, at_least=True),
         Bar("decision to result, p99", found["waiting"]["decide_to_result_p99_ms"], BAR_MS, "ms"),
         **found,
     )
@@ -367,8 +369,12 @@ def measure(listener: socket.socket, *, quick: bool) -> dict[str, Any]:
     port: int = listener.getsockname()[1]
     calls, rows = Calls(f"localhost:{port}", token, requester), Rows(requester)
     with served(listener) as server:
-        found: dict[str, Any] = {"calls": ratio(port, server.pid, calls, rows, turns=4 if quick else 12)}
-        say(f"calls: {found['calls']}")
+        found: dict[str, Any] = {}
+        for callers in (FEW, MANY):
+            turns = 4 if quick else 12
+            told = ratio(port, server.pid, calls, rows, turns=turns, callers=callers)
+            say(f"{callers} callers: {told}")
+            found[f"callers_{callers}"] = told
     with served(listener) as server:
         waiting = waiters(port, server.pid, calls, rows, number=2_000, woken=100 if quick else 400)
         found["waiting"] = waiting
