@@ -251,10 +251,13 @@ def waiters(port: int, pid: int, calls: Calls, rows: Rows, *, number: int, woken
 
     raise_descriptor_limit()
     pending = rows.make(number, tool="count_guarded", status="pending")
-    done: dict[int, asyncio.Future[float]] = {}
+    hosts: list[Host] = []
     rounds: dict[int, int] = {}
 
-    async def wait(host: Host, n: int, confirmation_id: uuid.UUID) -> None:
+    async def wait(n: int, confirmation_id: uuid.UUID) -> float:
+        # It connects when it calls: a connection on which nothing comes is ended after ten seconds.
+        host = await Host.connect(port)
+        hosts.append(host)
         request = calls.guarded("count_guarded", n, confirmation_id)
         while True:
             rounds[n] = rounds.get(n, 0) + 1
@@ -263,27 +266,25 @@ def waiters(port: int, pid: int, calls: Calls, rows: Rows, *, number: int, woken
                 break
             request = calls.again(n, result["requestState"])
         assert result["structuredContent"]["status"] == "done", result
-        done[n].set_result(time.perf_counter())
+        return time.perf_counter()
 
     async def run() -> dict[str, float]:
         idle = memory(pid)
-        done.update((n, asyncio.get_running_loop().create_future()) for n, _ in pending)
-        hosts = [await Host.connect(port) for _ in range(number)]
         began = time.perf_counter()
-        tasks = []
-        for host, (n, id_) in zip(hosts, pending, strict=True):
-            tasks.append(asyncio.create_task(wait(host, n, id_)))
+        tasks: dict[int, asyncio.Task[float]] = {}
+        for n, id_ in pending:
+            tasks[n] = asyncio.create_task(wait(n, id_))
             await asyncio.sleep(0.005)  # as fast as one process takes them, and not in a burst
         arrived = time.perf_counter() - began
         full = memory(pid)
         delays = []
         for n, id_ in pending[:: number // woken]:
             decided = await asyncio.to_thread(approve, id_)
-            delays.append(await done[n] - decided)
+            delays.append(await tasks[n] - decided)
         spent = time.perf_counter() - began
-        for task in tasks:
+        for task in tasks.values():
             task.cancel()
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        outcomes = await asyncio.gather(*tasks.values(), return_exceptions=True)
         failed = [found for found in outcomes if isinstance(found, Exception)]
         assert not failed, failed[:3]
         for host in hosts:
