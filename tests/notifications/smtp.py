@@ -9,6 +9,7 @@ import logging
 import queue
 import socket
 import threading
+import uuid
 from email.message import EmailMessage
 from typing import Self
 
@@ -49,6 +50,12 @@ class Sink:
     def next(self, *, within: float = SOON) -> EmailMessage:
         """The next mail. Raises queue.Empty when none comes in time (seconds)."""
         return self.received.get(timeout=within)
+
+    def next_of(self, confirmation_id: uuid.UUID) -> EmailMessage:
+        """The next mail about this. One that a worker of an earlier test sent may still come in before."""
+        while str(confirmation_id) not in (mail := self.next())["Message-ID"]:
+            pass
+        return mail
 
     async def handle_RCPT(  # noqa: N802 - the server calls it so
         self, _server: SMTP, _session: Session, envelope: Envelope, address: str, _options: list[str]

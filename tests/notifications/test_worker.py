@@ -76,7 +76,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(
 ) -> None:
     sink.open.clear()  # the mail is taken in, and not acknowledged
     confirmation = ledger.request(requester=agent, action=DELETE)
-    first = sink.next()
+    first = sink.next_of(confirmation.id)
     worker.kill()
     worker.wait(timeout=5)
     sink.open.set()
@@ -86,7 +86,7 @@ def test_a_worker_that_is_killed_in_the_middle_loses_nothing(
     Notice.objects.update(lease_until=Now())  # the lease ends
     start("worker")
 
-    again = sink.next()
+    again = sink.next_of(confirmation.id)
     assert again["Message-ID"] == first["Message-ID"]
     eventually(settled)
     notice.refresh_from_db()
