@@ -96,13 +96,13 @@ def _answer(
     message: str,
     replayed: bool,
 ) -> CallToolResult:
-    answer = Answer(
-        status=status,
-        message=message,
-        confirmation_id=confirmation.id,
-        page=page(confirmation.id),
-        check=check(confirmation),
-        replayed=replayed,
-    )
+    answer = {  # an `Answer`, which the SDK checks
+        "status": status,
+        "message": message,
+        "confirmation_id": str(confirmation.id),
+        "page": page(confirmation.id),
+        "check": check(confirmation),
+        "replayed": replayed,
+    }
     content = TextContent(type="text", text=message)
-    return CallToolResult(content=[content], structured_content=answer.model_dump(mode="json"))
+    return CallToolResult(content=[content], structured_content=answer)

@@ -24,6 +24,7 @@ from confirmhub.ops import misconfigured, wire
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 
 # What is still open after this many seconds is cut off; hosts that wait for an answer ask again.
+YOUNG = 50_000  # objects that are new before the collector looks at them; a request makes thousands
 GRACE = 2
 
 # Most systems start a process with 1,024, for programs older than epoll, and allow far more.
@@ -61,6 +62,7 @@ def main() -> None:
     # What is loaded stays for good: a full collection, which everybody waits for, need not look at it.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(YOUNG)
     server.run(sockets=sockets)
     if not server.started:
         sys.exit(3)  # the lifespan failed; it has logged why
