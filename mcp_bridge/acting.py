@@ -177,8 +177,16 @@ async def _look_again(call: Call, confirmation: Standing, run: _Run) -> Observat
 
 
 async def look(call: Call, run: _Run) -> Observation:
-    """What the target is. `run` is for what blocks."""
-    return await call_author(run, call.guarded.observe, call.arguments)
+    """What the target is. `run` is for what blocks.
+
+    Raises:
+        TypeError: `observe` gave something else. Nobody is asked about a target that was not looked at.
+    """
+    seen: object = await call_author(run, call.guarded.observe, call.arguments)
+    if not isinstance(seen, Observation):
+        given = type(seen).__name__
+        raise TypeError(f"observe of {call.guarded.name} returned {given} where an Observation is due")
+    return seen
 
 
 def changed(confirmation_id: uuid.UUID, call: Call) -> ToolError:

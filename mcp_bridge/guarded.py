@@ -85,13 +85,21 @@ class Guarded[Arguments: BaseModel]:
         return hashlib.sha256(json.dumps(words, sort_keys=True).encode("ascii")).digest()
 
     def action(self, arguments: Arguments) -> Action:
-        """The action that these arguments stand for, built anew wherever it is needed."""
-        return Action(
+        """The action that these arguments stand for, built anew wherever it is needed.
+
+        Raises:
+            TypeError: The model leaves something out of its JSON, or masks it there, which would be
+                executed and was never shown.
+        """
+        action = Action(
             audience=settings.MCP_RESOURCE,
             name=self.name,
             arguments=arguments.model_dump(mode="json"),
             tool_digest=self.digest,
         )
+        if self.arguments.model_validate(json.loads(action.canonical)) != arguments:
+            raise TypeError(f"the arguments of {self.name} are not what their JSON validates to")
+        return action
 
 
 async def call_author[R](

@@ -15,6 +15,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field, SecretStr
 
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
@@ -196,3 +197,23 @@ def test_what_a_tool_that_shares_the_transaction_refuses_leaves_the_yes_to_be_us
     assert (done.replayed, again.replayed) == (False, True)
     assert again.message == f"This was done before, and was not done again: {done.message}"
     assert kinds_of_events(asked) == ["requested", "approve", "redeemed", "succeeded"]
+
+
+class Hidden(Pay):
+    note: str = Field("", exclude=True)
+
+
+class Masked(Pay):
+    password: SecretStr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        Hidden(to="DE89370400440532013000", cents=1, note="executed, and never shown"),
+        Masked(to="DE89370400440532013000", cents=1, password=SecretStr("one of many with one mask")),
+    ],
+)
+def test_what_would_be_executed_and_not_shown_is_no_action(arguments: Pay) -> None:
+    with pytest.raises(TypeError, match="are not what their JSON validates to"):
+        replace(PAY, arguments=type(arguments)).action(arguments)

@@ -8,13 +8,14 @@ import types
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.exceptions import ImproperlyConfigured
 from mcp_types import Tool
 
 from confirmhub.confirmations.errors import ConfirmationError
 from mcp_bridge import errors, registry
 from mcp_bridge.tools import hub
-from tests.bridge.hosts import host
+from tests.bridge.hosts import host, make_token
 
 HUB = {
     "request_confirmation",
@@ -26,8 +27,7 @@ HUB = {
 }
 
 
-@pytest.fixture
-def listed(url: str, token: str) -> dict[str, Tool]:
+def tools_of(url: str, token: str) -> dict[str, Tool]:
     async def use() -> list[Tool]:
         async with host(url, token) as client:
             return (await client.list_tools()).tools
@@ -35,8 +35,21 @@ def listed(url: str, token: str) -> dict[str, Tool]:
     return {tool.name: tool for tool in asyncio.run(use())}
 
 
+@pytest.fixture
+def listed(url: str, token: str) -> dict[str, Tool]:
+    return tools_of(url, token)
+
+
 def test_the_tools_are_all_there(listed: dict[str, Tool]) -> None:
     assert set(listed) == HUB | {"list_files", "delete_file", "move_file"}
+
+
+@pytest.mark.parametrize("scope", ["confirm:read", "confirm:read confirm:request confirm:redeem"])
+def test_a_token_is_shown_all_that_it_may_ever_call_which_more_scope_lets_it(
+    url: str, alice: User, listed: dict[str, Tool], scope: str
+) -> None:
+    # A host can ask for a scope only once a call of the tool has challenged it, so it must see the tool.
+    assert tools_of(url, make_token(alice, resource=f"{url}/mcp", scope=scope)) == listed
 
 
 def test_each_tool_says_what_it_takes_gives_and_does(listed: dict[str, Tool]) -> None:
