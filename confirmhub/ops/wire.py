@@ -180,7 +180,10 @@ class Protocol(HttpToolsProtocol):
         if not self._in_head:
             return  # a trailer is no header, and none is known here (RFC 9110 section 6.5.1)
         # After another coding, two readers could differ on where the body ends (RFC 9112 section 6.1).
-        if name.lower() == b"transfer-encoding" and value.lower() != b"chunked":
+        # Readers of HTTP/1.0 know no coding at all: there its framing is faulty.
+        if name.lower() == b"transfer-encoding" and (
+            value.lower() != b"chunked" or self.parser.get_http_version() == "1.0"
+        ):
             raise _Refused
         if len(self.headers) >= MAX_HEADERS:
             raise _TooMany

@@ -63,6 +63,7 @@ def test_what_has_no_end_is_cut_off(connection: socket.socket, echo: Echo, first
         pytest.param(b"GET / HTTP/1.1\r\nH\xc3\xa4: a\r\n\r\n", id="name-not-ascii"),
         pytest.param(CHUNKED.replace(b"chunked", b"gzip, chunked") + b"0\r\n\r\n", id="another-coding"),
         pytest.param(CHUNKED.replace(b"chunked", b"gzip") + b"0\r\n\r\n", id="no-chunks"),
+        pytest.param(CHUNKED.replace(b"HTTP/1.1", b"HTTP/1.0") + b"0\r\n\r\n", id="coded-in-1.0"),
         pytest.param(
             CHUNKED.replace(b"\r\n\r\n1", b"\r\nTransfer-Encoding: chunked\r\n\r\n1") + b"0\r\n\r\n",
             id="coded-twice",
