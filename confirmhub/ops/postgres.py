@@ -35,6 +35,7 @@ START_WITHIN = 30.0  # seconds; a killed predecessor may take that long to be re
 ACCOUNTS = ("postgres", "confirmhub")
 
 # What a throw-away cluster may do without: it is never read again after a crash.
+ROOMY = "max_connections=300"  # several replicas at once, as the tests have them
 VOLATILE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 
@@ -228,7 +229,8 @@ def temporary(*, durable: bool = False) -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(prefix=prefix))
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        cluster = Cluster(folder / "pg", log=folder / "log", options=() if durable else VOLATILE)
+        options = (ROOMY,) if durable else (ROOMY, *VOLATILE)
+        cluster = Cluster(folder / "pg", log=folder / "log", options=options)
         try:
             cluster.start()
             roles.let_create(admin_url=cluster.url(ADMIN, database="postgres"))
