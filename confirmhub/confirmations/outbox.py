@@ -55,24 +55,25 @@ class LeasedChore:
     slot: int
 
 
-# One statement finds and leases, and skips what another worker is leasing.
+# One statement finds and leases, and skips what another worker is leasing. An array is made once; a list
+# after IN may be made again for each row, which would lock others each time, and more than the limit.
 _LEASE_NOTICES = """
 UPDATE confirmations_notice SET lease_until = clock_timestamp() + %(lease)s, attempts = attempts + 1
-WHERE id IN (
+WHERE id = ANY(ARRAY(
     SELECT id FROM confirmations_notice
     WHERE sent_at IS NULL AND given_up_at IS NULL AND withdrawn_at IS NULL AND due_at <= clock_timestamp()
         AND (lease_until IS NULL OR lease_until < clock_timestamp())
         AND %(lane)s = CASE WHEN hook_id IS NOT NULL THEN 'hook'
                             WHEN channel IN ('', 'email') THEN 'mail' ELSE 'web' END
-    ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+    ORDER BY due_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
 RETURNING id, kind, confirmation_id, recipient_id, hook_id, attempts, destination, channel
 """
 _LEASE_CHORES = """
 UPDATE confirmations_chore SET lease_until = clock_timestamp() + %(lease)s, attempts = attempts + 1
-WHERE id IN (
+WHERE id = ANY(ARRAY(
     SELECT id FROM confirmations_chore
     WHERE done_at IS NULL AND (lease_until IS NULL OR lease_until < clock_timestamp())
-    ORDER BY created_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED)
+    ORDER BY created_at LIMIT %(limit)s FOR UPDATE SKIP LOCKED))
 RETURNING id, task, slot
 """
 

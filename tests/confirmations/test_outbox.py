@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from django.contrib.auth.models import User
@@ -12,7 +13,7 @@ from django.db.models.functions import Now
 from confirmhub.confirmations import outbox
 from confirmhub.confirmations.models import Chore, Notice
 from confirmhub.confirmations.principals import Principal
-from tests.factories import make_pending
+from tests.factories import TRANSFER, make_pending
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -84,3 +85,20 @@ def test_the_channel_rings_when_a_notice_or_a_chore_is_committed_and_not_before(
         outbox.enqueue_chore(task="sweep", slot=1)
         assert len(list(listener.notifies(timeout=5, stop_after=1))) == 1
     connection.close()
+
+
+PLANS = ["", "hashjoin hashagg sort material", "hashjoin hashagg sort material mergejoin indexscan"]
+
+
+@pytest.mark.parametrize("without", PLANS)
+def test_no_plan_leases_more_than_it_may(agent: Principal, without: str) -> None:
+    for number in range(9):
+        make_pending(agent, action=replace(TRANSFER, arguments={"number": number}))
+        outbox.enqueue_chore(task="sweep", slot=number)
+    with transaction.atomic(), connection.cursor() as cursor:
+        for way in without.split():
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+        notices = outbox.lease_notices(limit=2, lease=MINUTE, lane=outbox.Lane.MAIL)
+        chores = outbox.lease_chores(limit=2, lease=MINUTE)
+
+    assert (len(notices), len(chores)) == (2, 2)

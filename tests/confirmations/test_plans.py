@@ -1,21 +1,23 @@
-"""How Postgres finds the rows of a redemption and of a report: by their ids, whatever its statistics say."""
+"""What must hold however Postgres plans a statement: rows are found by their ids, and a limit is one."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from django.db import connection
 
-from confirmhub.confirmations import dsn, rows, spending
+from confirmhub.confirmations import audit, dsn, ledger, rows, spending
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.ids import new_id
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Result
 from tests.bench.ledger import SEED
+from tests.factories import make_pending
 
 TABLE = "confirmations_confirmation"
 NUMBER = 2_000
@@ -49,6 +51,18 @@ def test_rows_are_found_by_their_ids(name: str, status: str) -> None:
     scans = {(node["Node Type"], node.get("Index Name")) for node in of_the_table} - {("ModifyTable", None)}
 
     assert scans == {("Index Scan", f"{TABLE}_pkey")}
+
+
+@pytest.mark.django_db
+def test_no_plan_seals_more_than_it_may(agent: Principal) -> None:
+    for number in range(5):
+        asked = make_pending(agent, action=replace(ACTION, arguments={"number": number}))
+        ledger.cancel(confirmation_id=asked.id, requester=agent)
+    with connection.cursor() as cursor:
+        for way in ("hashjoin", "hashagg", "sort", "material"):
+            cursor.execute(f"SET LOCAL enable_{way} = off")
+
+    assert [audit.seal(limit=2) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def seed(cursor: Any, *, status: str) -> None:

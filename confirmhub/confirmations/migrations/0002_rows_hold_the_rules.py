@@ -255,11 +255,11 @@ BEGIN
     END IF;
     WITH finished AS (
         UPDATE confirmations_confirmation SET sealed_events = event_count
-        WHERE id IN (
+        WHERE id = ANY(ARRAY(  -- made once, where a list after IN may be made for each row
             SELECT id FROM confirmations_confirmation
             WHERE status IN ('cancelled', 'denied', 'expired', 'redeemed', 'revoked')
                 AND sealed_events < event_count
-            ORDER BY id LIMIT most FOR NO KEY UPDATE SKIP LOCKED)
+            ORDER BY id LIMIT most FOR NO KEY UPDATE SKIP LOCKED))
         RETURNING id, event_count, event_head
     ), taken AS (
         SELECT id, event_count, event_head FROM finished
