@@ -48,7 +48,7 @@ def test_templates_are_formatted() -> None:
 
 
 def ours(suffix: str) -> list[Path]:
-    folders = ("confirmhub", "mcp_bridge", "tests", "tools")
+    folders = ("confirmhub", "confirmhub_client", "mcp_bridge", "tests", "tools")
     found = [path for folder in folders for path in (ROOT / folder).rglob(f"*{suffix}")]
     return [path for path in found if not {"node_modules", "__pycache__"} & set(path.parts)]
 

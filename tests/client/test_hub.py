@@ -30,10 +30,8 @@ from confirmhub_client import (
     Refused,
     Replayed,
     Unreachable,
+    attempts,
     receipts,
-)
-from confirmhub_client import (
-    hub as module,
 )
 from tests.client.conftest import Credentials, Decider
 from tests.factories import decide
@@ -278,7 +276,7 @@ MADE = json.dumps({"id": "i", "status": "pending", "page": "p", "decide_by": "20
 
 
 def test_what_was_lost_on_the_way_is_sent_again_with_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(attempts, "PAUSE", 0.01)
     lost = ((503, {"Retry-After": "0"}, b"no json"), (502, {}, b""))
     with answering(*lost, (201, {}, MADE)) as (url, asked), Hub(url, token="t") as hub:
         assert hub.ask("a", {}).id == "i"
@@ -294,11 +292,11 @@ def test_what_is_no_hub_is_said(body: bytes) -> None:
 
 
 def test_a_hub_that_is_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(attempts, "PAUSE", 0.01)
     with answering() as (url, asked), Hub(url, token="t") as hub, pytest.raises(Unreachable):
         hub.ask("a", {})
 
-    assert len(asked) == module.ATTEMPTS
+    assert len(asked) == attempts.ATTEMPTS
 
 
 BUSY = (429, {"Retry-After": "0"}, b'{"error": "temporarily_unavailable", "error_description": "Too many."}')
@@ -306,7 +304,7 @@ TOKEN = (200, {}, b'{"access_token": "t", "expires_in": 3600}')
 
 
 def test_a_hub_that_gives_no_token_at_present_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(attempts, "PAUSE", 0.01)
     answers = (BUSY, (503, {}, b""), TOKEN, (201, {}, MADE))
     with answering(*answers) as (url, asked), Hub(url, client_id="a", client_secret="b") as hub:
         assert hub.ask("a", {}).id == "i"
@@ -317,13 +315,13 @@ def test_a_hub_that_gives_no_token_at_present_is_asked_again(monkeypatch: pytest
 def test_a_hub_that_goes_on_giving_no_token_does_not_blame_the_secret(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.01)
+    monkeypatch.setattr(attempts, "PAUSE", 0.01)
 
     async def ask(url: str) -> None:
         async with AsyncHub(url, client_id="a", client_secret="b") as hub:
             await hub.ask("a", {})
 
-    with answering(*[BUSY] * module.ATTEMPTS) as (url, _), pytest.raises(Unreachable, match="Too many"):
+    with answering(*[BUSY] * attempts.ATTEMPTS) as (url, _), pytest.raises(Unreachable, match="Too many"):
         asyncio.run(ask(url))
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from confirmhub_client import AsyncHub, Hub, Refused, Unreachable, Unreported
-from confirmhub_client import hub as module
+from confirmhub_client import AsyncHub, Hub, Refused, Unreachable, Unreported, attempts, steps
+from confirmhub_client.steps import Steps
 from confirmhub_client.values import Receipt
 from tests.client.test_hub import LOST, answering
 
@@ -34,30 +34,30 @@ NO_JSON = (502, {}, b"")
 def test_what_may_have_been_done_is_not_called_refused(
     first: tuple[Any, ...], rest: tuple[Any, ...], expected: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.001)
-    answers = [first, *[rest] * (module.ATTEMPTS - 1)]
+    monkeypatch.setattr(attempts, "PAUSE", 0.001)
+    answers = [first, *[rest] * (attempts.ATTEMPTS - 1)]
     with answering(*answers) as (url, asked), Hub(url, token="t") as hub, pytest.raises(expected):
         hub.ask("a", {})
 
-    assert len(asked) == module.ATTEMPTS
+    assert len(asked) == attempts.ATTEMPTS
 
 
-def spent(url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+def spent(monkeypatch: pytest.MonkeyPatch) -> Receipt:
     """A confirmation whose yes is spent already, as far as the client can see."""
     receipt = Receipt("i", "00" * 32, "k", dt.datetime.now(dt.UTC), replayed=False, result=None, detail="")
 
-    def steps(*_: object, **__: object) -> Any:
+    def confirm(*_: object, **__: object) -> Steps[Receipt]:
         return receipt
         yield
 
-    monkeypatch.setattr(module.steps, "confirm", steps)
+    monkeypatch.setattr(steps, "confirm", confirm)
     return receipt
 
 
 def test_a_block_that_ran_and_could_not_be_reported_does_not_look_as_if_it_had_not_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.001)
+    monkeypatch.setattr(attempts, "PAUSE", 0.001)
     ran = []
 
     async def run(url: str) -> None:
@@ -65,7 +65,7 @@ def test_a_block_that_ran_and_could_not_be_reported_does_not_look_as_if_it_had_n
             ran.append("async")
 
     with answering() as (url, _), Hub(url, token="t") as hub:
-        receipt = spent(url, monkeypatch)
+        receipt = spent(monkeypatch)
         with pytest.raises(Unreported) as sync, hub.confirm("a", {}):
             ran.append("sync")
         with pytest.raises(Unreported) as async_:
@@ -79,14 +79,14 @@ def test_a_block_that_ran_and_could_not_be_reported_does_not_look_as_if_it_had_n
 def test_a_block_that_raises_raises_on_although_it_could_not_be_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "PAUSE", 0.001)
+    monkeypatch.setattr(attempts, "PAUSE", 0.001)
 
     async def run(url: str) -> None:
         async with AsyncHub(url, token="t") as hub, hub.confirm("a", {}):
             raise LookupError
 
     with answering() as (url, _), Hub(url, token="t") as hub:
-        spent(url, monkeypatch)
+        spent(monkeypatch)
         with pytest.raises(LookupError) as sync, hub.confirm("a", {}):
             raise LookupError
         with pytest.raises(LookupError) as async_:
