@@ -103,7 +103,7 @@ async def redeem_and_act(
         RuntimeError: The bridge is not running.
     """
     if confirmation.status is Status.PENDING:
-        raise errors.Pending(retry_after=1)
+        raise errors.Pending(retry_after=errors.SOON)
     about_to_do = _Redemption(
         confirmation_id=confirmation.id, requester=call.requester, action=call.action, redemption_key=key
     )
@@ -121,7 +121,7 @@ async def redeem_and_act(
                 await check_caller()
             run = mine.threads.run
         if _tasks is None:
-            raise errors.Busy(retry_after=1)  # the bridge is stopping
+            raise errors.Busy(retry_after=errors.SOON)  # the bridge is stopping
         its_turn = until_begun.pop_all()
     task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, run, its_turn))
     _tasks.add(task)

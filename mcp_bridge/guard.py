@@ -194,7 +194,7 @@ def _ask(call: acting.Call, seen: Observation) -> Confirmation:
         # The open question is about the target as it was, so what a person would say to it is no
         # answer about what is there now. Close it, and ask about that.
         _close(confirmation.id, call.requester)
-    raise errors.Busy(retry_after=1)
+    raise errors.Busy(retry_after=errors.SOON)
 
 
 def _changes(confirmation: Confirmation) -> tuple[forms.Change, ...]:

@@ -7,7 +7,7 @@ import hashlib
 import inspect
 import json
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,8 +17,14 @@ from django.core.exceptions import ImproperlyConfigured
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel
 
+from confirmhub import display
 from confirmhub.confirmations.actions import Action, Observation
+from confirmhub.confirmations.errors import InvalidAction
+from confirmhub.confirmations.models import MAX_QUESTION
 from confirmhub.confirmations.receipts import Receipt
+from confirmhub.oauth.scopes import SCOPES
+
+SHOWN = 100  # characters of a name that is none
 
 
 class NotNow(ToolError):
@@ -38,7 +44,7 @@ class Guarded[Arguments: BaseModel]:
     that target or not at all; it says what it did in a sentence. It runs at most once for a receipt.
 
     Raises:
-        ImproperlyConfigured: One transaction is asked for, and `execute` does not run in its thread.
+        ImproperlyConfigured: No call of it could end well; the text says why.
     """
 
     name: str
@@ -66,10 +72,24 @@ class Guarded[Arguments: BaseModel]:
     """
 
     def __post_init__(self) -> None:
+        if faults := " ".join(self._faults()):
+            raise ImproperlyConfigured(f"{display.short(self.name, SHOWN)}: {faults}")
+
+    def _faults(self) -> Iterator[str]:
+        try:
+            Action(audience=settings.MCP_RESOURCE, name=self.name, arguments={})
+        except InvalidAction as exc:
+            yield str(exc)
+        if not 0 < len(self.question) <= MAX_QUESTION:
+            yield f"The question has {len(self.question)} characters; it takes 1 to {MAX_QUESTION}."
+        if unknown := sorted(self.scopes - set(SCOPES)):
+            yield f"There is no scope {', '.join(unknown)}; there are {', '.join(SCOPES)}."
+        if "ctx" in self.arguments.model_fields:
+            yield "An argument cannot be named ctx, which is how the bridge hands over a call."
         if self.one_transaction and is_coroutine_function(self.execute):
-            raise ImproperlyConfigured(
-                f"{self.name}: a transaction belongs to a thread, so with one_transaction=True execute must "
-                "be a plain function. Write it with def, not with async def."
+            yield (
+                "A transaction belongs to a thread, so with one_transaction=True execute must be a plain "
+                "function. Write it with def, not with async def."
             )
 
     @cached_property

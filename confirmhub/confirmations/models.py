@@ -24,6 +24,8 @@ from confirmhub.confirmations.sealing import Checkpoint, Seal
 from confirmhub.confirmations.sending import Chore, Hook, Notice
 from confirmhub.confirmations.states import FINAL, OPEN, Assurance, Mode, Result, Status, Verdict
 
+MAX_QUESTION = 200  # characters
+
 __all__ = [
     "Checkpoint",
     "Chore",
@@ -63,7 +65,7 @@ class Confirmation(models.Model):
     summary = ExactTextField(blank=True)  # the agent's words
     facts = models.TextField(default="[]")  # ASCII JSON: pairs of our label and an untrusted value
     fingerprint = models.CharField(max_length=128, blank=True)
-    question = models.CharField(max_length=200)  # the tool author's words
+    question = models.CharField(max_length=MAX_QUESTION)  # the tool author's words
     tool_digest = models.BinaryField(default=bytes)  # of the tool's definition, where the requester has one
     view_digest = models.BinaryField()
     idempotency_key = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is "none given"

@@ -36,14 +36,22 @@ def load_tools() -> None:
     """
     from django.conf import settings  # noqa: PLC0415 - reads them, which `telling` must see
 
+    from mcp_bridge.registry import BridgeTool  # noqa: PLC0415 - the same
+
     for name in settings.GUARDED_TOOLS:
         try:
-            import_module(name).tools()
+            brought = import_module(name).tools()
         except Exception as exc:  # it is somebody else's code, and may raise anything
             raise ImproperlyConfigured(f"GUARDED_TOOLS: {_advice(name, exc)}") from exc
+        if not isinstance(brought, list) or not all(isinstance(each, BridgeTool) for each in brought):
+            raise ImproperlyConfigured(
+                f"GUARDED_TOOLS: {name}.tools() must return a list of what as_tool makes of each tool."
+            )
 
 
 def _advice(name: str, exc: Exception) -> str:
+    from mcp_bridge import guarded  # noqa: PLC0415 - reads the settings, which `telling` must see
+
     if isinstance(exc, ModuleNotFoundError) and exc.name and f"{name}.".startswith(f"{exc.name}."):
         return (
             f"there is no module {name}: correct the name, install its package, or put its folder on"
@@ -54,7 +62,10 @@ def _advice(name: str, exc: Exception) -> str:
     if isinstance(exc, SyntaxError):
         what, file, line = exc.msg, exc.filename, exc.lineno
     else:
-        frame = traceback.extract_tb(exc.__traceback__)[-1]
+        # Where the author wrote it: a definition that we refuse is raised in our own file, below a dataclass's.
+        frames = traceback.extract_tb(exc.__traceback__)
+        ours = (guarded.__file__, "<string>")
+        frame = next((each for each in reversed(frames) if each.filename not in ours), frames[-1])
         what, file, line = str(exc), frame.filename, frame.lineno
     return f"{name} does not load: {what} ({file}, line {line}): correct it, or leave it out."
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
 
+from confirmhub.ops import misconfigured
 from confirmhub.ops.up import serving_at
 from tests.ops.service import ROOT, Service
 
@@ -87,6 +91,7 @@ def test_tools_that_do_not_load_are_one_line_at_the_first_start_and_at_the_next(
         ("def tools(:", "does not load: invalid syntax"),
         ("import not_there", "does not load: No module named 'not_there'"),
         ("def tools():\n    raise KeyError('scope')", "does not load: 'scope' ("),
+        ("def tools():\n    pass", "mine.tools() must return a list of what as_tool makes of each tool."),
         (None, "there is no module mine: correct the name, install its package, or put its folder on"),
     ],
 )
@@ -114,4 +119,41 @@ with misconfigured.telling():
 
     assert ran.returncode == os.EX_CONFIG
     assert says in ran.stderr.splitlines()[-1]
-    assert "Traceback" in ran.stderr  # for the author, in the log
+    assert ("Traceback" in ran.stderr) == ("must return" not in says)  # for the author, in the log
+
+
+DEFINITION = """
+from pydantic import BaseModel
+from mcp_bridge.guard import Guarded, as_tool
+class Nothing(BaseModel):
+    {fields}
+words = dict(name="do_it", title="Do", description="Does.", question="Do it?", scopes=frozenset())
+async def act(*_): ...
+def tools():
+    return [as_tool(Guarded(**words | dict({wrong}), arguments=Nothing, observe=print, execute=act))]
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "fields", "says"),
+    [
+        ("name='do it'", "...", "An action's name is a letter and up to 99"),
+        ("question=''", "...", "The question has 0 characters; it takes 1 to 200."),
+        ("question='?' * 201", "...", "The question has 201 characters; it takes 1 to 200."),
+        ("scopes=frozenset(['bank:pay'])", "...", "There is no scope bank:pay; there are confirm:read,"),
+        ("one_transaction=True", "...", "Write it with def, not with async def."),
+        ("", "ctx: int", "An argument cannot be named ctx"),
+    ],
+)
+def test_a_definition_of_which_no_call_could_end_well_stops_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str, fields: str, says: str
+) -> None:
+    (tmp_path / "wrong.py").write_text(DEFINITION.format(wrong=wrong, fields=fields))
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "wrong", raising=False)
+    with (
+        override_settings(GUARDED_TOOLS=["wrong"]),
+        pytest.raises(ImproperlyConfigured, match=re.escape(says)) as raised,
+    ):
+        misconfigured.load_tools()
+    assert f"({tmp_path}/wrong.py, line 9)" in str(raised.value)
