@@ -127,24 +127,6 @@ CREATE TRIGGER confirmations_append_only BEFORE UPDATE OR DELETE ON confirmation
 CREATE TRIGGER confirmations_stays BEFORE DELETE ON confirmations_confirmation
     FOR EACH ROW EXECUTE FUNCTION confirmations_append_only('retires');
 
--- To truncate fires no trigger of a row.
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_event
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_decision
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_outcome
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_checkpoint
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_seal
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_haltevent
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_confirmation
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON confirmations_halt
-    FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only();
-
 CREATE FUNCTION confirmations_halt_guard() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' OR OLD.lifted_at IS NOT NULL OR NEW.lifted_at IS NULL
@@ -356,14 +338,6 @@ DROP FUNCTION confirmations_halt_starts();
 DROP TRIGGER confirmations_halt_guard ON confirmations_halt;
 DROP FUNCTION confirmations_halt_guard();
 DROP FUNCTION confirmhub_retire(interval, integer);
-DROP TRIGGER confirmations_stays_whole ON confirmations_halt;
-DROP TRIGGER confirmations_stays_whole ON confirmations_confirmation;
-DROP TRIGGER confirmations_stays_whole ON confirmations_haltevent;
-DROP TRIGGER confirmations_stays_whole ON confirmations_seal;
-DROP TRIGGER confirmations_stays_whole ON confirmations_checkpoint;
-DROP TRIGGER confirmations_stays_whole ON confirmations_outcome;
-DROP TRIGGER confirmations_stays_whole ON confirmations_decision;
-DROP TRIGGER confirmations_stays_whole ON confirmations_event;
 DROP TRIGGER confirmations_stays ON confirmations_confirmation;
 DROP TRIGGER confirmations_append_only ON confirmations_haltevent;
 DROP TRIGGER confirmations_append_only ON confirmations_seal;
@@ -379,7 +353,23 @@ DROP FUNCTION confirmations_guard();
 DROP FUNCTION confirmhub_event_hash(bytea, uuid, integer, text, text, timestamptz, text);
 """
 
+# To truncate fires no trigger of a row.
+KEPT = (
+    *("confirmations_event", "confirmations_decision", "confirmations_outcome", "confirmations_confirmation"),
+    *("confirmations_checkpoint", "confirmations_seal", "confirmations_halt", "confirmations_haltevent"),
+)
+
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [("confirmations", "0001_initial")]
-    operations: ClassVar = [migrations.RunSQL(FORWARD, BACK)]
+    operations: ClassVar = [
+        migrations.RunSQL(FORWARD, BACK),
+        *(
+            migrations.RunSQL(
+                f"CREATE TRIGGER confirmations_stays_whole BEFORE TRUNCATE ON {table}"
+                " FOR EACH STATEMENT EXECUTE FUNCTION confirmations_append_only()",
+                f"DROP TRIGGER confirmations_stays_whole ON {table}",
+            )
+            for table in KEPT
+        ),
+    ]
