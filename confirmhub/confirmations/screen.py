@@ -58,19 +58,19 @@ def refuse_what_cannot_be_shown(*, action: Action, summary: str, observation: Ob
         raise InvalidAction(f"The summary has {len(summary)} characters; at most {MAX_SUMMARY} are shown.")
     arguments = dict(action.arguments)
     facts = [text for fact in observation.facts for text in fact] if observation else []
-    texts = [summary, *_texts(arguments), *facts]
+    texts = [*facts, summary, *_texts(arguments)]
     rows = _count(arguments) - 1 + len(facts) // 2 + sum(text.count("\n") for text in texts)
     if rows > MAX_ROWS:
         raise InvalidAction(
             f"It takes {rows} rows on the page, one for each value and each line; at most {MAX_ROWS} can be "
             "read. Ask for less at once."
         )
-    seen = [len(display.text(text)) for text in facts]
-    if max([*seen, *(len(display.text(text)) for text in (summary, *_texts(arguments)))]) > MAX_SHOWN:
+    shown = [len(display.text(text)) for text in texts]
+    if max(shown) > MAX_SHOWN:
         raise InvalidAction(
             f"A value takes more than {MAX_SHOWN} characters on the page; it could not be shown whole."
         )
-    if sum(seen) > MAX_SEEN:
+    if sum(shown[: len(facts)]) > MAX_SEEN:
         raise InvalidAction(f"The facts take more than {MAX_SEEN} characters on the page together.")
 
 
