@@ -62,7 +62,7 @@ def _advice(name: str, exc: Exception) -> str:
     if isinstance(exc, SyntaxError):
         what, file, line = exc.msg, exc.filename, exc.lineno
     else:
-        # Where the author wrote it: a definition that we refuse is raised in our own file, below a dataclass's.
+        # Where the author wrote it. What we refuse of a definition is raised in our own file.
         frames = traceback.extract_tb(exc.__traceback__)
         ours = (guarded.__file__, "<string>")
         frame = next((each for each in reversed(frames) if each.filename not in ours), frames[-1])
