@@ -69,7 +69,7 @@ def lines(confirmations: Sequence[Confirmation], *, viewer: User) -> list[Line]:
             age=words.ago(now - row.requested_at),
             due=words.moment(row.decide_by),
             left=words.span(row.decide_by - now),
-            state=words.state(row.effective_status, result_of(row)),
+            state=state_of(row),
             # What nobody decided in time has no page: too late reads as never was.
             opens=not is_too_late(row),
             view_digest=bytes(row.view_digest).hex(),
@@ -99,6 +99,13 @@ def crowds(waiting: Sequence[Line]) -> list[Crowd]:
 def is_too_late(confirmation: Confirmation) -> bool:
     """It expired before anybody decided."""
     return confirmation.effective_status is Status.EXPIRED and confirmation.redeem_by is None
+
+
+def state_of(confirmation: Confirmation) -> State:
+    """Where it stands, in words."""
+    return words.state(
+        confirmation.effective_status, result_of(confirmation), allowed=confirmation.redeem_by is not None
+    )
 
 
 def result_of(confirmation: Confirmation) -> Result | None:

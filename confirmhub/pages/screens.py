@@ -146,7 +146,7 @@ def screen(
         approvals_needed=confirmation.approvals_needed,
         votes=votes,
         my_vote=votes[decisions.index(mine)] if mine else None,
-        state=words.state(status, lists.result_of(confirmation)),
+        state=lists.state_of(confirmation),
         standing="" if lists.is_over(confirmation) else lists.standing(confirmation, votes=len(votes)),
         waiting=waiting,
         fresh_within=_fresh_within(confirmation, viewer=viewer, now=now),

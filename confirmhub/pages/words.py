@@ -37,6 +37,7 @@ _STATES = {
     Status.REVOKED: State("Taken back", "bad", "The approval was taken back before it was used."),
     Status.EXPIRED: State("Expired", "", "Its time was over. It cannot be used."),
 }
+_UNUSED = State("Approved, not used in time", "", "The yes ran out. It cannot be used any more.")
 _REDEEMED = {
     Result.SUCCEEDED: State("Done", "good", "The yes was spent, and the action was reported as done."),
     Result.FAILED: State("Failed", "warn", "The yes was spent, and the action was reported as failed."),
@@ -44,8 +45,13 @@ _REDEEMED = {
 }
 
 
-def state(status: Status, result: Result | None) -> State:
-    """The words for a status, and for the outcome where the yes was spent."""
+def state(status: Status, result: Result | None, *, allowed: bool) -> State:
+    """The words for a status, and for the outcome where the yes was spent.
+
+    `allowed` says whether there was a yes, without which what expired was a question.
+    """
+    if status is Status.EXPIRED and allowed:
+        return _UNUSED
     return _REDEEMED[result] if status is Status.REDEEMED else _STATES[status]
 
 

@@ -207,6 +207,8 @@ def notes(row: Confirmation, *, lost: int) -> Iterator[tuple[str, str]]:
     """
     if row.status == Status.REDEEMED:
         yield (row.outcome.result, row.outcome.result) if row.has_outcome else ("unknown", "outcome unknown")
+    if row.effective_status is Status.EXPIRED and row.redeem_by:
+        yield "unused", "approved, not used in time"
     if row.refusals:
         yield "refused", "refused once" if row.refusals == 1 else f"refused {row.refusals} times"
     if lost:

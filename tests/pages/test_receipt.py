@@ -124,6 +124,9 @@ def test_the_record_says_in_words_what_programs_and_the_clock_did(
     assert "used by https://agent.example/client.json for alice" in done
     assert "reported as done by the program that did it" in done
     assert "expired" in over[over.index("Record") :]
+    # A yes that ran out is no question that nobody answered.
+    assert "Approved, not used in time" in over[: over.index("Record")]
+    assert "Approved, not used in time" in browser.get("/history").content.decode()
     for word in ("executor", "clock", "succeeded", "redeemed"):
         assert word not in done + over
 

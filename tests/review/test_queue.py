@@ -22,10 +22,19 @@ from confirmhub.review import wording
 from tests.confirmations.clock import make_overdue
 from tests.confirmations.test_audit import as_owner
 from tests.confirmations.test_rules import make_rule
-from tests.factories import AUDIENCE, decide, make_pending, make_user, principal_for, redeem
+from tests.factories import (
+    AUDIENCE,
+    decide,
+    make_approved,
+    make_pending,
+    make_user,
+    principal_for,
+    redeem,
+)
 from tests.review.people import signed_in
 
 QUEUE = "/admin/confirmations/confirmation/"
+UNUSED = "approved, not used in time"
 
 
 @pytest.fixture
@@ -70,7 +79,18 @@ def test_a_row_shows_all_of_it_with_decisions_and_log(onlooker: Client, denied: 
 def test_an_overdue_question_is_called_expired(onlooker: Client, agent: Principal) -> None:
     make_overdue(make_pending(agent), decide_by=Now(), requested_at=Now() - dt.timedelta(hours=1))
 
-    assert '<span class="status expired">expired</span>' in onlooker.get(QUEUE).content.decode()
+    html = onlooker.get(QUEUE).content.decode()
+    assert '<span class="status expired">expired</span>' in html
+    assert UNUSED not in html
+
+
+def test_a_yes_that_ran_out_is_told_from_a_question_that_did(
+    onlooker: Client, agent: Principal, alice: User
+) -> None:
+    late = make_overdue(make_approved(agent, alice), redeem_by=Now())
+
+    assert UNUSED in onlooker.get(QUEUE).content.decode()
+    assert UNUSED in onlooker.get(row(late)).content.decode()
 
 
 @pytest.mark.parametrize("path", ["add/", "{}/change/", "{}/delete/"])
