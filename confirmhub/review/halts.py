@@ -73,7 +73,8 @@ class HaltForm(ReasonForm):
 
 @admin.register(Halt)
 class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
-    list_display = ("state", "covers", "why", "who", "since", "lifted", "move")
+    # The move beside the state, where a phone shows it too.
+    list_display = ("state", "move", "covers", "why", "who", "since", "lifted")
     list_display_links = ("state", "covers")
     sortable_by = ()
     actions = None
@@ -92,7 +93,8 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         return [F("lifted_at").desc(nulls_first=True), "-id"]
 
     def get_list_display(self, request: HttpRequest) -> tuple[str, ...]:
-        return self.list_display if self.has_add_permission(request) else self.list_display[:-1]
+        may = self.has_add_permission(request)
+        return tuple(name for name in self.list_display if may or name != "move")
 
     def get_urls(self) -> list[URLPattern]:
         lift = path(

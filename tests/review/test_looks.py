@@ -154,6 +154,23 @@ def test_the_list_is_whole_however_narrow_the_window_is(
         assert not scrolls_sideways(page), f"{width} pixels"
 
 
+@pytest.mark.parametrize("width", [900, 390])
+def test_what_an_operator_is_in_a_hurry_for_is_there_without_scrolling_past_rows(
+    open_page: OpenPage, root: User, several: dict[str, object], width: int
+) -> None:
+    page = open_page("/admin/confirmations/confirmation/", as_=root, viewport={"width": width, "height": 800})
+    longest = page.get_by_role("link", name="Waiting longest").bounding_box()
+    rows = page.locator(".results").bounding_box()
+    assert longest
+    assert rows
+    assert longest["y"] + longest["height"] <= rows["y"]
+
+    page.get_by_role("link", name="All stops").click()
+    lift = page.get_by_role("link", name="Lift it").bounding_box()
+    assert lift
+    assert lift["x"] + lift["width"] < width
+
+
 def test_a_rule_that_is_refused_says_so_at_the_field_and_one_that_is_saved_is_told(
     open_page: OpenPage, program: str, root: User, rule: Rule
 ) -> None:
