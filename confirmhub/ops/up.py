@@ -54,7 +54,7 @@ def _whose(home: State) -> str:
     if environment.given_database():
         return f"starting on the database of DATABASE_URL, with the secrets in {home.folder}, as {user}"
     new = "" if home.cluster.exists() else "new "
-    return f"starting on {new}data in {home.folder}, as {user} ({state.VARIABLE} names another folder)"
+    return f"starting on {new}data in {home.folder}, as {user}; set {state.VARIABLE} to use another folder"
 
 
 def _serve(home: State, sockets: list[socket.socket], *, port: int) -> None:

@@ -57,7 +57,7 @@ def test_a_first_start_serves_and_keeps_its_secrets_to_itself(up: Up, folder: Pa
 
     # It says whose data it takes before it does anything.
     user = pwd.getpwuid(os.geteuid()).pw_name
-    assert service.text.startswith(f"confirmhub: starting on new data in {folder}/state, as {user} (")
+    assert service.text.startswith(f"confirmhub: starting on new data in {folder}/state, as {user}; set CONF")
 
     # The one-time password stands on the screen and nowhere else.
     password = re.search(r"admin +password (\S+)", service.text)
