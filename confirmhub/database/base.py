@@ -53,7 +53,5 @@ class Connection(psycopg.Connection[Any]):
 class DatabaseWrapper(base.DatabaseWrapper):
     """Django's own but for that."""
 
-    # Where Django finds `connect`, and the errors.
-    Database = SimpleNamespace(  # type: ignore[assignment]  # in place of the module
-        **vars(psycopg) | {"connect": Connection.connect}
-    )
+    # Where Django finds `connect`, and the errors: in place of the module.
+    Database: Any = SimpleNamespace(**vars(psycopg) | {"connect": Connection.connect})
