@@ -45,7 +45,7 @@ class _Lookups:
         self, asked: list[tuple[uuid.UUID, Principal]]
     ) -> dict[tuple[uuid.UUID, Principal], Standing]:
         rows = await self.reader.rows(*queries.statement_of_standings(asked=asked))
-        return queries.read_standings(rows=rows)
+        return queries.read_standings(asked=asked, rows=rows)
 
 
 _lookups: _Lookups | None = None

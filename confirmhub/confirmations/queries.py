@@ -6,7 +6,7 @@ import itertools
 import json
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
@@ -68,9 +68,8 @@ class Standing(NamedTuple):
 
 
 _STANDINGS = f"""
-SELECT c.id, {rows.STANDING}, c.digest, c.fingerprint, c.view_digest,
-    c.requester_client_id, c.requester_subject
-FROM json_to_recordset(%s) AS asked (id uuid, client_id text, subject text)
+SELECT asked.n, {rows.STANDING}, c.digest, c.fingerprint, c.view_digest
+FROM json_to_recordset(%s) AS asked (n integer, id uuid, client_id text, subject text)
 JOIN confirmations_confirmation AS c
     ON c.id = asked.id AND c.requester_client_id = asked.client_id AND c.requester_subject = asked.subject
 """  # noqa: S608 - a part that is ours
@@ -88,25 +87,25 @@ def get_for_requester(*, confirmation_id: uuid.UUID, requester: Principal) -> Co
     return found
 
 
-def statement_of_standings(*, asked: Collection[tuple[uuid.UUID, Principal]]) -> tuple[str, list[object]]:
+def statement_of_standings(*, asked: Sequence[tuple[uuid.UUID, Principal]]) -> tuple[str, list[object]]:
     """The query for how these stand, each if it is this requester's own; for who runs it elsewhere.
 
     Every guarded call begins with this, so it reads little, of many at once.
     """
     lines = [
-        {"id": str(id_), "client_id": requester.client_id, "subject": requester.subject}
-        for id_, requester in asked
+        {"n": n, "id": str(id_), "client_id": requester.client_id, "subject": requester.subject}
+        for n, (id_, requester) in enumerate(asked)
     ]
     return _STANDINGS, [json.dumps(lines)]
 
 
-def read_standings(*, rows: Iterable[tuple[Any, ...]]) -> dict[tuple[uuid.UUID, Principal], Standing]:
+def read_standings(
+    *, asked: Sequence[tuple[uuid.UUID, Principal]], rows: Iterable[tuple[Any, ...]]
+) -> dict[tuple[uuid.UUID, Principal], Standing]:
     """What that query found."""
     return {
-        (id_, Principal(client_id, subject)): Standing(
-            id_, Status(status), bytes(digest), fingerprint, bytes(view_digest)
-        )
-        for id_, status, digest, fingerprint, view_digest, client_id, subject in rows
+        asked[n]: Standing(asked[n][0], Status(status), bytes(digest), fingerprint, bytes(view_digest))
+        for n, status, digest, fingerprint, view_digest in rows
     }
 
 
