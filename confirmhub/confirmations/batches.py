@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import psycopg
 
@@ -31,8 +31,7 @@ class OfOneRow(Protocol):
     def confirmation_id(self) -> uuid.UUID: ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting[Asked: OfOneRow, Answer]:
+class _Waiting[Asked: OfOneRow, Answer](NamedTuple):
     asked: Asked
     answer: asyncio.Future[Answer | None]
 
@@ -59,7 +58,8 @@ class Batches[Asked: OfOneRow, Answer]:
         self._connections = connections
         self._name = name
         self._turn = asyncio.Lock()
-        self._queue: asyncio.Queue[_Waiting[Asked, Answer]] = asyncio.Queue()
+        self._queue: deque[_Waiting[Asked, Answer]] = deque()
+        self._arrived = asyncio.Event()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -76,7 +76,8 @@ class Batches[Asked: OfOneRow, Answer]:
     async def ask(self, asked: Asked) -> Answer | None:
         """The answer, or None where the batch has none."""
         answer: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        self._queue.put_nowait(_Waiting(asked, answer))
+        self._queue.append(_Waiting(asked, answer))
+        self._arrived.set()
         return await answer
 
     async def _work(self) -> None:
@@ -97,35 +98,30 @@ class Batches[Asked: OfOneRow, Answer]:
             await asyncio.sleep(RECONNECT)
 
     def _turn_away(self) -> None:
-        while not self._queue.empty():
-            _tell(self._queue.get_nowait(), None)
+        while self._queue:
+            _tell(self._queue.popleft(), None)
 
     async def _next(self) -> list[_Waiting[Asked, Answer]]:
         """What has queued, in the order of the ids, so that two batches do not wait for each other's rows.
 
         One of each id: a statement updates a row once, so a second asker goes back to the queue.
         """
-        batch: dict[uuid.UUID, _Waiting[Asked, Answer]] = {}
+        batch: dict[int, _Waiting[Asked, Answer]] = {}  # by the id, as the number that it is
         again: list[_Waiting[Asked, Answer]] = []
-        first = await self._queue.get()
-        known = -1
-        try:
-            while known < self._queue.qsize() < BATCH:
-                known = self._queue.qsize()  # who is about to ask in this turn of the loop comes along
-                await asyncio.sleep(0)
-        except asyncio.CancelledError:
-            _tell(first, None)  # it queues no longer, so nobody else would
-            raise
-        waiting = [first, *(self._queue.get_nowait() for _ in range(min(self._queue.qsize(), BATCH - 1)))]
-        for each in waiting:
+        while not self._queue:
+            self._arrived.clear()
+            await self._arrived.wait()
+        known = 0
+        while known < len(self._queue) < BATCH:
+            known = len(self._queue)  # who is about to ask in this turn of the loop comes along
+            await asyncio.sleep(0)
+        for _ in range(min(len(self._queue), BATCH)):
+            each = self._queue.popleft()
             if each.answer.cancelled():
                 continue
-            if each.asked.confirmation_id in batch:
+            if each is not batch.setdefault(each.asked.confirmation_id.int, each):
                 again.append(each)
-            else:
-                batch[each.asked.confirmation_id] = each
-        for each in again:
-            self._queue.put_nowait(each)
+        self._queue.extend(again)
         return [batch[key] for key in sorted(batch)]
 
     async def _serve(self, database: dsn.Connection, batch: list[_Waiting[Asked, Answer]]) -> None:
@@ -136,7 +132,7 @@ class Batches[Asked: OfOneRow, Answer]:
                 cursor = await database.execute(
                     self._statement.encode("ascii"), self._parameters([each.asked for each in batch])
                 )
-                found = {row[0]: row for row in await cursor.fetchall()}
+                found = {row[0].int: row for row in await cursor.fetchall()}
         except BaseException as exc:
             for each in batch:
                 _tell(each, None)
@@ -145,7 +141,7 @@ class Batches[Asked: OfOneRow, Answer]:
                 return
             raise
         for each in batch:
-            row = found.get(each.asked.confirmation_id)
+            row = found.get(each.asked.confirmation_id.int)
             _tell(each, self._read(each.asked, row) if row else None)
 
 

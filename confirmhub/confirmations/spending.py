@@ -81,21 +81,20 @@ class Report:
 
 def report_parameters(reports: Sequence[Report]) -> list[object]:
     """The parameter of `REPORT` for these."""
-    return [
-        json.dumps(
-            [
-                {
-                    "id": str(each.confirmation_id),
-                    "key": each.key,
-                    "actor": each.actor,
-                    "result": str(each.result),
-                    "kept": json.dumps(each.detail),  # as the column has it
-                    "detail": json.dumps({"detail": each.detail}, separators=(",", ":")),
-                }
-                for each in reports
-            ]
+    told = []
+    for each in reports:
+        kept = json.dumps(each.detail)  # as the column has it
+        told.append(
+            {
+                "id": str(each.confirmation_id),
+                "key": each.key,
+                "actor": each.actor,
+                "result": each.result.value,
+                "kept": kept,
+                "detail": f'{{"detail":{kept}}}',
+            }
         )
-    ]
+    return [json.dumps(told)]
 
 
 @rows.refused_when_busy
