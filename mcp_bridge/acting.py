@@ -13,7 +13,7 @@ import json
 import logging
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypedDict
 
@@ -31,13 +31,16 @@ from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result, Status
 from mcp_bridge.errors import text_of
 from mcp_bridge.guarded import Guarded, NotNow, call_author
-from mcp_bridge.threads import in_thread, turn
+from mcp_bridge.threads import Turn, in_thread, turn
 
 logger = logging.getLogger(__name__)
 
 LONG = 1.0  # seconds of waiting for a turn, after which the caller may have left, or lost the right to it
 
 type _Run = Callable[..., Awaitable[Any]]  # a function in a thread, with its arguments
+type _Check = Callable[[], Awaitable[None]]
+
+_NO_TURN = nullcontext()
 
 _CUT_OFF = "It is being done, or was cut off. Do not assume either; look with get_confirmation."
 
@@ -91,9 +94,7 @@ async def running() -> AsyncIterator[None]:
             await asyncio.wait(mine)
 
 
-async def redeem_and_act(
-    call: Call, confirmation: Standing, key: str, *, check_caller: Callable[[], Awaitable[None]]
-) -> Done:
+async def redeem_and_act(call: Call, confirmation: Standing, key: str, *, check_caller: _Check) -> Done:
     """Spend the yes and act, or tell what came of it before. `key` is the redemption's.
 
     `check_caller` raises where there is nobody to act for any more. It is asked after a long wait.
@@ -112,27 +113,24 @@ async def redeem_and_act(
     if confirmation.status is not Status.APPROVED:
         before = await in_thread(_redeem, ledger.redeem, about_to_do)
         return Done(confirmation, _replay(before), replayed=True)
-    with ExitStack() as until_begun:
-        run = in_thread
-        if call.guarded.needs_thread:
-            mine = await turn()
-            until_begun.callback(mine.end)
-            if mine.waited >= LONG:
-                await check_caller()
-            run = mine.threads.run
-        if _tasks is None:
-            raise errors.Busy(retry_after=errors.SOON)  # the bridge is stopping
-        its_turn = until_begun.pop_all()
-    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, run, its_turn))
+    mine = await turn() if call.guarded.observe_blocks or call.guarded.execute_blocks else None
+    if _tasks is None:
+        if mine:
+            mine.end()
+        raise errors.Busy(retry_after=errors.SOON)  # the bridge is stopping
+    task = asyncio.create_task(_redeem_and_act(call, confirmation, about_to_do, mine, check_caller))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return await asyncio.shield(task)
 
 
 async def _redeem_and_act(
-    call: Call, confirmation: Standing, about_to_do: _Redemption, run: _Run, its_turn: ExitStack
+    call: Call, confirmation: Standing, about_to_do: _Redemption, mine: Turn | None, check_caller: _Check
 ) -> Done:
-    with its_turn:
+    run = mine.threads.run if mine else in_thread
+    with mine or _NO_TURN:
+        if mine and mine.waited >= LONG:
+            await check_caller()
         seen = await _look_again(call, confirmation, run)
         if call.guarded.one_transaction:
             share = partial(ledger.redeem_with, effect=_effect(call, seen))
@@ -182,7 +180,8 @@ async def look(call: Call, run: _Run) -> Observation:
     Raises:
         TypeError: `observe` gave something else. Nobody is asked about a target that was not looked at.
     """
-    seen: object = await call_author(run, call.guarded.observe, call.arguments)
+    in_thread = run if call.guarded.observe_blocks else None
+    seen: object = await call_author(in_thread, call.guarded.observe, call.arguments)
     if not isinstance(seen, Observation):
         given = type(seen).__name__
         raise TypeError(f"observe of {call.guarded.name} returned {given} where an Observation is due")
@@ -218,8 +217,9 @@ def _effect(call: Call, seen: Observation) -> Callable[[Receipt], str]:
 
 
 async def _execute(call: Call, receipt: Receipt, seen: Observation, run: _Run) -> _Came:
+    in_thread = run if call.guarded.execute_blocks else None
     try:
-        done = await call_author(run, call.guarded.execute, receipt, call.arguments, seen)
+        done = await call_author(in_thread, call.guarded.execute, receipt, call.arguments, seen)
     except ToolError as exc:
         return _Came(Result.FAILED, str(exc), exc)
     except asyncio.CancelledError as exc:

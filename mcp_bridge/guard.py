@@ -92,9 +92,9 @@ async def redeem(confirmation: Confirmation, guarded: Guarded[Any], ctx: Ctx) ->
 
 
 async def _call(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredResult:
-    if ctx.request_state is None:  # an answer without a state answers nothing that we asked
+    if (carried := ctx.request_state) is None:  # an answer without a state answers nothing that we asked
         return await _first_round(call, ctx)
-    state = rounds.State.of(ctx.request_state)
+    state = rounds.State.of(carried)
     found = await lookups.standing(state.confirmation_id, call.requester)
     # The boundary binds a state to the arguments as they were sent; this binds it to what they mean.
     _check_same(call, found.digest)
@@ -253,8 +253,9 @@ def redemption_key(confirmation_id: uuid.UUID, ctx: Ctx) -> str:
     A client that lost the answer and sends its message once more gets the recorded outcome. A new
     message with an old state or id is a replay, and is refused.
     """
-    parts = [str(confirmation_id), ctx.request_id, ctx.request_state or ""]
-    return hashlib.sha256(json.dumps(parts).encode("ascii")).hexdigest()
+    # No two messages give the same: each part but the first is between quotes.
+    message = f"{confirmation_id} {ctx.request_id!a} {ctx.request_state!a}"
+    return hashlib.sha256(message.encode("ascii")).hexdigest()
 
 
 def _again(guarded: Guarded[Any]) -> str:

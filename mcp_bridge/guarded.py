@@ -86,16 +86,21 @@ class Guarded[Arguments: BaseModel]:
             yield f"There is no scope {', '.join(unknown)}; there are {', '.join(SCOPES)}."
         if "ctx" in self.arguments.model_fields:
             yield "An argument cannot be named ctx, which is how the bridge hands over a call."
-        if self.one_transaction and is_coroutine_function(self.execute):
+        if self.one_transaction and not self.execute_blocks:
             yield (
                 "A transaction belongs to a thread, so with one_transaction=True execute must be a plain "
                 "function. Write it with def, not with async def."
             )
 
     @cached_property
-    def needs_thread(self) -> bool:
-        """Whether it has a function that may block."""
-        return not (is_coroutine_function(self.observe) and is_coroutine_function(self.execute))
+    def observe_blocks(self) -> bool:
+        """Whether `observe` needs a thread."""
+        return not is_coroutine_function(self.observe)
+
+    @cached_property
+    def execute_blocks(self) -> bool:
+        """Whether `execute` needs a thread."""
+        return not is_coroutine_function(self.execute)
 
     @cached_property
     def digest(self) -> bytes:
@@ -117,22 +122,22 @@ class Guarded[Arguments: BaseModel]:
             arguments=arguments.model_dump(mode="json"),
             tool_digest=self.digest,
         )
-        if self.arguments.model_validate(json.loads(action.canonical)) != arguments:
+        if self.arguments.model_validate(action.arguments) != arguments:
             raise TypeError(f"the arguments of {self.name} are not what their JSON validates to")
         return action
 
 
 async def call_author[R](
-    in_thread: Callable[..., Awaitable[Any]], function: Callable[..., R | Awaitable[R]], *args: object
+    in_thread: Callable[..., Awaitable[Any]] | None, function: Callable[..., R | Awaitable[R]], *args: object
 ) -> R:
-    """What an author's function gives: on the event loop or in a thread, as it needs.
+    """What an author's function gives, called in a thread; or, where that is None, on the event loop.
 
     Raises:
         RuntimeError: It ended with what would end the process.
         BaseException: As the function does else.
     """
     try:
-        given = function(*args) if is_coroutine_function(function) else await in_thread(function, *args)
+        given = await in_thread(function, *args) if in_thread else function(*args)
         found: R = await given if inspect.isawaitable(given) else given
     except (Exception, asyncio.CancelledError):
         raise

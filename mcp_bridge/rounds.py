@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import random
 import uuid
 from dataclasses import dataclass, replace
@@ -53,11 +52,11 @@ class State:
 
     @classmethod
     def of(cls, plaintext: str) -> Self:
-        confirmation_id, number, shown = json.loads(plaintext)
-        return cls(uuid.UUID(confirmation_id), int(number), str(shown))
+        confirmation_id, number, shown = plaintext.split(" ")
+        return cls(uuid.UUID(confirmation_id), int(number), shown)
 
     def __str__(self) -> str:
-        return json.dumps([str(self.confirmation_id), self.number, self.shown])
+        return f"{self.confirmation_id} {self.number} {self.shown}"
 
     @property
     def next(self) -> State:

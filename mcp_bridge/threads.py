@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from confirmhub.confirmations.threads import Threads
 
@@ -25,7 +25,7 @@ class _Running(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """A turn to act."""
+    """A turn to act, which ends with the block, or with a call of `end`."""
 
     threads: Threads
     """One of these is free for it."""
@@ -34,6 +34,12 @@ class Turn(NamedTuple):
 
     waited: float
     """Seconds that it took until others had ended theirs; it may be minutes."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
 
 
 _running: _Running | None = None

@@ -103,7 +103,9 @@ class Calls:
 
     def guarded(self, tool: str, n: int, confirmation_id: uuid.UUID) -> bytes:
         """The second round of a call: with the state that the first was answered."""
-        state = self.states.seal(tool, {"n": n}, json.dumps([str(confirmation_id), 1, ""]))
+        from mcp_bridge.rounds import State
+
+        state = self.states.seal(tool, {"n": n}, str(State(confirmation_id, 1)))
         return self._request(tool, {"n": n}, requestState=state)
 
     def again(self, n: int, state: str) -> bytes:
