@@ -36,8 +36,12 @@ class _Plain(Tool):
     async def run(self, arguments: dict[str, Any], context: Any, convert_result: bool = False) -> Any:  # noqa: FBT001, FBT002 - the SDK's
         try:
             return await super().run(arguments, context, convert_result)
-        except UnexpectedToolError:
-            raise
+        except UnexpectedToolError as exc:
+            # With the same cause, which the SDK logs and does not tell.
+            raise UnexpectedToolError(
+                f"{self.name} failed; the service's log has the cause. It may have been done or not: look "
+                "with list_confirmations before you call again."
+            ) from exc.__cause__
         except ToolError as exc:
             # With the same cause: by it the SDK decides what may be logged of a refusal.
             cause = exc.__cause__

@@ -20,7 +20,7 @@ from tests.bridge.gated import PATIENCE, Gate, Pass
 from tests.bridge.hosts import call_message, decide_at, post, send_and_leave
 from tests.bridge.serving import served
 from tests.bridge.test_turns import LETHAL, raising
-from tests.bridge.turns import LAST, WITH_THE_TOOL, row_of, text
+from tests.bridge.turns import LAST, WITH_THE_TOOL, crashed, row_of, text
 from tests.factories import kinds_of_events
 from tests.ops.service import wait_until
 
@@ -83,7 +83,7 @@ def test_what_would_end_a_process_ends_a_coroutine_alone_and_is_on_record(
     message = ask(url, token, 1)
     first, again = (text(post(url, message, token=token)) for _ in range(2))
 
-    assert first == "Error executing tool redeem_confirmation"
+    assert first == crashed("redeem_confirmation")
     assert "was tried before, and was not tried again. It failed: The tool failed" in again
     assert kinds_of_events(row_of(1)) == ["requested", "approve", "redeemed", "failed"]
 
@@ -109,7 +109,7 @@ def test_what_would_end_a_process_ends_a_look_alone(
     failed = [text(post(url, sent, token=token)) for sent in (call_message(TOOL, {"number": 2}), message)]
     gate.sees = lambda: None
 
-    assert failed == [f"Error executing tool {TOOL}", "Error executing tool redeem_confirmation"]
+    assert failed == [crashed(TOOL), crashed("redeem_confirmation")]
     assert text(post(url, message, token=token)) == "Passed with 1."
 
 
@@ -140,7 +140,7 @@ def test_a_transaction_is_not_shared_with_a_coroutine(
     monkeypatch.setitem(gated.LATER.__dict__, "one_transaction", True)
     gate.open.set()
     failed = text(post(url, ask(url, token, 1, tool="pass_later"), token=token))
-    assert failed == "Error executing tool redeem_confirmation"
+    assert failed == crashed("redeem_confirmation")
     assert kinds_of_events(row_of(1)) == ["requested", "approve"]
     assert gate.acts[1] == 0
 

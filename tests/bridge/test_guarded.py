@@ -7,6 +7,7 @@ import contextlib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from confirmhub.confirmations.states import Status
 from mcp_bridge import acting, lookups, threads
 from mcp_bridge.guard import Guarded
 from tests.bridge.hosts import call_message, decide_at, make_token, post
+from tests.bridge.invoices import invoicing
 from tests.bridge.payments import PAY, Pay
 from tests.bridge.serving import BALANCER, replica
 from tests.bridge.test_acting import nobody_waits
@@ -67,9 +69,10 @@ def test_a_tool_of_another_package_is_guarded_like_ours(address: str, alice: Use
 
 @pytest.fixture
 def example(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The example of the page for authors, as it is printed there: its table, and its module on the path."""
-    table, module = re.findall(r"```python\n(.*?)```", (DOCS / "tool-authors.md").read_text(), re.DOTALL)
-    (tmp_path / "my_tools.py").write_text(module)
+    """The examples of the page for authors, as they are printed there: a table, and modules on the path."""
+    table, *modules = re.findall(r"```python\n(.*?)```", (DOCS / "tool-authors.md").read_text(), re.DOTALL)
+    for name, module in zip(["my_tools", "my_invoices"], modules, strict=True):
+        (tmp_path / f"{name}.py").write_text(module)
     (tmp_path / "my_tools_cut_off.py").write_text(CUT_OFF)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{DOCS.parent}")
     exec(table, {})
@@ -166,6 +169,38 @@ def test_a_transfer_that_is_cut_off_has_not_happened_and_happens_once_when_it_is
         "approve",
         "redeemed",
         "succeeded",
+    ]
+
+
+@pytest.mark.usefixtures("example")
+def test_the_example_of_a_server_of_others_runs_as_it_stands(
+    root: Path, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with invoicing() as server:
+        monkeypatch.setenv("INVOICES_URL", server.url)
+        with serve(root, "my_invoices") as address:
+            send = partial(Payer(address, alice), "send_invoice", customer="C1234")
+            unknown = send(customer="C9999", cents=1)
+            asked = [send(cents=cents) for cents in (1, 2, 3)]
+            for each in asked:
+                decide_at(each["structuredContent"]["page"])
+            done = send(cents=1)
+            server.customer["version"] = "2"
+            changed = send(cents=2)
+            server.server_close()
+            silent = send(cents=3)
+
+    assert text(unknown) == "There is no such customer."
+    assert "Send this invoice?\n  Customer: Anna\n" in text(asked[0])
+    assert text(done) == "Sent invoice 1."
+    identity = done["structuredContent"]["confirmation_id"]
+    assert server.sent == {identity: {"customer": "C1234", "cents": 1}}
+    assert "The target changed after it was shown." in text(changed)
+    assert text(silent) == "The invoicing server does not answer. Nothing was done; try again later."
+    assert [kinds_of_events(row)[-1] for row in Confirmation.objects.order_by("requested_at")] == [
+        "succeeded",
+        "revoked",
+        "approve",
     ]
 
 

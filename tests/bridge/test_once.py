@@ -18,6 +18,7 @@ from confirmhub.confirmations.models import Confirmation, Outcome
 from confirmhub.confirmations.states import Status
 from mcp_bridge.tools import files
 from tests.bridge.hosts import call_message, decide_at, make_token, post, send_and_leave
+from tests.bridge.turns import crashed
 from tests.factories import kinds_of_events
 
 URL = {"url": {}}
@@ -283,7 +284,7 @@ def test_a_crash_between_is_told_and_nothing_is_done_twice(
     monkeypatch.undo()
     again = refusal_of(post(url, message, token=token))
 
-    assert first == "Error executing tool delete_file"
+    assert first == crashed("delete_file")
     assert "was tried before, and was not tried again. It failed: The tool failed" in again
     assert file.exists()
     assert kinds_of_events(Confirmation.objects.get()) == ["requested", "approve", "redeemed", "failed"]

@@ -15,7 +15,17 @@ from tests.bridge import gated
 from tests.bridge.gated import PATIENCE, Gate
 from tests.bridge.hosts import MODERN, call_message, make_token, post, send_and_leave
 from tests.bridge.serving import served
-from tests.bridge.turns import LAST, WITH_THE_TOOL, Queue, ask, last_call, row_of, take_all_turns, text
+from tests.bridge.turns import (
+    LAST,
+    WITH_THE_TOOL,
+    Queue,
+    ask,
+    crashed,
+    last_call,
+    row_of,
+    take_all_turns,
+    text,
+)
 from tests.factories import kinds_of_events
 
 
@@ -98,7 +108,7 @@ def test_what_would_end_a_process_ends_an_act_alone_and_is_on_record(
     message = call_message("redeem_confirmation", {"confirmation_id": ask(url, token, 1)})
     first, again = (text(post(url, message, token=token)) for _ in range(2))
 
-    assert first == "Error executing tool redeem_confirmation"
+    assert first == crashed("redeem_confirmation")
     assert "was tried before, and was not tried again. It failed: The tool failed" in again
     assert gate.acts[1] == 1
     assert kinds_of_events(row_of(1)) == ["requested", "approve", "redeemed", "failed"]
@@ -117,8 +127,8 @@ def test_what_would_end_a_process_ends_a_look_alone_and_takes_no_yes_back(
     ask(url, token, 1)
 
     assert [text(each) for each in failed] == [
-        "Error executing tool pass",
-        "Error executing tool redeem_confirmation",
+        crashed("pass"),
+        crashed("redeem_confirmation"),
     ]
     for number in (1, 2):
         done = post(url, call_message("pass", {"number": number}), token=token)
@@ -137,6 +147,6 @@ def test_what_would_end_a_process_undoes_a_shared_transaction_and_leaves_the_yes
     failed, events = text(post(url, message, token=token)), kinds_of_events(row_of(1))
     gate.ends = lambda: None
 
-    assert failed == "Error executing tool pass"
+    assert failed == crashed("pass")
     assert events == ["requested", "approve"]
     assert text(post(url, message, token=token)) == "Passed with 1."

@@ -64,6 +64,14 @@ def take_all_turns(url: str, token: str, gate: Gate, callers: ThreadPoolExecutor
     return calls
 
 
+def crashed(tool: str) -> str:
+    """What a model is told of a tool that ended as no tool should."""
+    return (
+        f"{tool} failed; the service's log has the cause. It may have been done or not: look with "
+        "list_confirmations before you call again."
+    )
+
+
 def row_of(number: int) -> Confirmation:
     return Confirmation.objects.get(arguments=f'{{"number":{number}}}')
 
