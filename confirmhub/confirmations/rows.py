@@ -6,9 +6,8 @@ import json
 import re
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import OperationalError, connection
@@ -110,8 +109,7 @@ ON CONFLICT DO NOTHING
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Redemption:
+class Redemption(NamedTuple):
     """One redemption to be made."""
 
     confirmation_id: uuid.UUID

@@ -9,7 +9,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -63,8 +64,7 @@ FROM redeemed LEFT JOIN recorded ON recorded.confirmation_id = redeemed.id
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """One outcome to be recorded."""
 
     confirmation_id: uuid.UUID
