@@ -16,8 +16,9 @@ def shorten(folder: Path) -> None:
     It is copied and cut, since whoever writes it has it open, and appends. A line may be lost in between.
     """
     for log in folder.glob("*.log"):
-        if log.stat().st_size > KEEP:
-            # Where there is no room for the copy, it is needed all the more.
-            with contextlib.suppress(OSError):
-                shutil.copyfile(log, log.with_suffix(".log.1"))
-            os.truncate(log, 0)
+        with contextlib.suppress(FileNotFoundError):  # somebody has taken it away meanwhile
+            if log.stat().st_size > KEEP:
+                # Where there is no room for the copy, it is needed all the more.
+                with contextlib.suppress(OSError):
+                    shutil.copyfile(log, log.with_suffix(".log.1"))
+                os.truncate(log, 0)

@@ -50,3 +50,15 @@ def test_a_log_is_cut_where_the_disk_has_no_room_for_a_copy(
     logfiles.shorten(tmp_path)
 
     assert (tmp_path / "web.log").read_text() == ""
+
+
+def test_a_log_that_somebody_takes_away_meanwhile_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logfiles, "KEEP", 20)
+    (tmp_path / "gone.log").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "web.log").write_text("x" * 30)
+
+    logfiles.shorten(tmp_path)
+
+    assert (tmp_path / "web.log").read_text() == ""
