@@ -1,5 +1,7 @@
 """The Celery application: `celery -A confirmhub.celery worker`, and `... beat` beside it."""
 
+# ruff: noqa: E402 - Django loads the apps first, which the imports after it need
+
 from __future__ import annotations
 
 import os
@@ -9,10 +11,10 @@ import django
 from celery import Celery, bootsteps
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
-django.setup()  # loads the apps, which the imports below need
+django.setup()
 
-from confirmhub.notifications import relay, scheduler  # noqa: E402
-from confirmhub.notifications.tasks import (  # noqa: E402
+from confirmhub.notifications import relay, scheduler
+from confirmhub.notifications.tasks import (
     ESCALATE_DUE,
     EXPIRE_DUE,
     REMIND_DUE,
@@ -20,7 +22,7 @@ from confirmhub.notifications.tasks import (  # noqa: E402
     SEAL,
     SWEEP_CLIENTS,
 )
-from confirmhub.ops import health  # noqa: E402
+from confirmhub.ops import health
 
 app = Celery("confirmhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")

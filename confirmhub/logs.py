@@ -106,8 +106,8 @@ def _spare(told: traceback.TracebackException, error: BaseException) -> None:
     left: list[tuple[traceback.TracebackException, BaseException]] = [(told, error)]
     while left:
         part, inner = left.pop()
-        # There is no public way to say it in other words; the tests see that this one works.
-        part._str = words(inner)  # type: ignore[attr-defined] # noqa: SLF001
+        # The tests see that this is how it is said in other words.
+        part._str = words(inner)  # type: ignore[attr-defined] # noqa: SLF001 - there is no public way
         led = [(part.__cause__, inner.__cause__), (part.__context__, inner.__context__)]
         led += zip(part.exceptions or (), getattr(inner, "exceptions", ()), strict=False)
         left += [(before, cause) for before, cause in led if before is not None and cause is not None]

@@ -23,15 +23,13 @@ if TYPE_CHECKING:
 _DOMAIN = "confirmhub/oauth/v1/"
 
 
-def access_token(request: Request, refresh_token: bool = False) -> str:  # noqa: FBT001, FBT002
+def access_token(request: Request) -> str:
     """The access token of the pair that is being issued."""
-    del refresh_token  # oauthlib's signature
     return derive(kind="at", token=_issued(request))
 
 
-def refresh_token(request: Request, refresh_token: bool = False) -> str:  # noqa: FBT001, FBT002
+def refresh_token(request: Request) -> str:
     """The refresh token of the pair that is being issued."""
-    del refresh_token  # oauthlib's signature
     return _issued(request)
 
 

@@ -34,8 +34,8 @@ ADMIN = "postgres"  # the superuser: makes the two roles, and does nothing else
 START_WITHIN = 30.0  # seconds; a killed predecessor may take that long to be reaped
 ACCOUNTS = ("postgres", "confirmhub")
 
-# What a throw-away cluster may do without: it is never read again after a crash.
 ROOMY = "max_connections=300"  # several replicas at once, as the tests have them
+# What a throw-away cluster may do without: it is never read again after a crash.
 VOLATILE = ("fsync=off", "synchronous_commit=off", "full_page_writes=off")
 
 

@@ -51,8 +51,7 @@ def spawn(
         cwd=cwd,
         env=dict(env),
         start_new_session=True,
-        # It makes one system call, and takes no lock that another thread may hold.
-        preexec_fn=_bound_to(os.getpid(), dies_by),  # noqa: PLW1509
+        preexec_fn=_bound_to(os.getpid(), dies_by),  # noqa: PLW1509 - one system call, which takes no lock
         pass_fds=pass_fds,
         user=account.uid if account else None,
         group=account.gid if account else None,

@@ -24,8 +24,9 @@ from confirmhub.ops import misconfigured, wire
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "confirmhub.settings")
 
 # What is still open after this many seconds is cut off; hosts that wait for an answer ask again.
-YOUNG = 50_000  # objects that are new before the collector looks at them; a request makes thousands
 GRACE = 2
+
+YOUNG = 50_000  # objects that are new before the collector looks at them; a request makes thousands
 
 # Most systems start a process with 1,024, for programs older than epoll, and allow far more.
 MAX_DESCRIPTORS = 65_536
