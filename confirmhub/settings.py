@@ -35,7 +35,7 @@ INSTALLED_APPS = [
     "oauth2_provider",
     "rest_framework",
     "axes",
-    "django.contrib.admin",
+    "confirmhub.review.apps.ReviewAdminConfig",  # django.contrib.admin
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -25,19 +25,18 @@ FIT = """
 _stopped.html: stop.since.iso stop.since.text
 admin/base_site.html: block.super title
 admin/confirmations/confirmation/actions.html: cl.result_list|length selection_note
-admin/confirmations/confirmation/change_form.html: confirmation_id halt_like move.title only
+admin/act.html: act.back act.button act.means block.super case.title forloop.counter id name value
+admin/confirmations/confirmation/change_form.html: halt_like move.title only
 admin/confirmations/confirmation/change_list.html: kind line.account line.action line.approvals line.asked
-    line.asker line.due line.id line.left line.question line.status words
-admin/confirmations/halt/change_form.html: title
+    line.asker line.id line.left line.question line.status line.then words
+admin/crumbs.html: here|default:title link name
 admin/dashboard.html: block.super cell every key label line.name line.note name since table.chart
     table.columns|length table.key table.note table.title tile.label tile.link tile.note tile.number
     tile.tone until
 admin/fields.html: field field.auto_id field.errors field.help_text field.html_name field.label
     field.label_tag form.non_field_errors
-admin/halt.html: block.super title told
-admin/index.html: block.super
-admin/move.html: block.super forloop.counter left left|pluralize:"s," line.action line.arguments
-    line.asked line.asker line.id line.question line.status lines|length move.button move.means title
+admin/index.html: entry.about entry.add entry.link entry.name forloop.counter
+    forloop.parentloop.counter title
 admin/record.html: field.contents field.field.name field.label|capfirst
     inline_admin_formset.opts.fields|length inline_admin_formset.opts.verbose_name_plural|capfirst name
 api/docs.html: line refusal.name refusal.status refusal.what route.method route.name route.path

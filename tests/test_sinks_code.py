@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +57,9 @@ RENDERERS: dict[str, Callable[[str], object]] = {
     "confirmhub.pages.values.compared": lambda raw: values.compared([(raw, raw)], before=[("a", raw)]),
     "confirmhub.pages.values.gist": lambda raw: values.gist(json.dumps({raw: [raw]})),
     "confirmhub.review.wording.text": wording.text,
-    "confirmhub.review.wording.host": lambda raw: wording.host(raw, LABEL),
+    "confirmhub.review.wording.host": lambda raw: [
+        wording.host(raw, replace(LABEL, name=raw, is_service=is_service)) for is_service in (False, True)
+    ],
 }
 LABEL = ClientLabel(host="\u202e\u200b\n", verified=True, name="", redirect="", since=None)
 BUILDERS = {"format", "format_html", "format_html_join", "join", "mark_safe"}
@@ -92,14 +94,15 @@ pages/screens.py _outcome_detail: confirmation.outcome.detail | its last line re
 pages/stops.py _covers: confirmation.action | compared with a pattern
 pages/views.py confirm: confirmation.requester_client_id confirmation.requester_subject | looked up
 pages/views.py _matches: texts.arguments | searched in
-review/admin.py change_view: row.requester_client_id row.action | a query, encoded
-review/admin.py requester: row.requester_client_id | looked up, and rendered by wording.host
+review/admin.py told: row.requester_client_id row.action | a query, encoded
+review/admin.py requester: row.requester_client_id | looked up
 review/admin.py subject: row.requester_subject | looked up
 review/admin.py seen: row.fact_items | a loop, which renders label and fact
-review/moves.py _lines: row.requester_client_id | looked up
+review/moves.py _cases: row.requester_client_id | looked up
 review/queue.py _lines: row.requester_client_id row.requester_subject | looked up
 review/records.py who: row.actor | searched for the account's number
 review/records.py words: row.detail | made to a dictionary, and rendered then
+review/wording.py host: label.name | its last line renders it
 review/wording.py arguments: row.argument_items | a loop, which renders key and value
 mcp_bridge/acting.py _redeem_and_act: came.detail shared.detail | the tool's own words
 mcp_bridge/acting.py _report: came.detail | recorded

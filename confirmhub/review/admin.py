@@ -25,23 +25,15 @@ from confirmhub import display
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Status
-from confirmhub.oauth import clients
 from confirmhub.review import moves, wording
 from confirmhub.review.halts import HaltAdmin
 from confirmhub.review.queue import LookFor, Queue, Requester, given_up, notes
-from confirmhub.review.records import DecisionInline, EventInline, NoticeInline, OutcomeInline, ReadOnly
+from confirmhub.review.records import DecisionInline, EventInline, NoticeInline, OutcomeInline, RecordAdmin
 from confirmhub.review.rules import RuleAdmin
-from confirmhub.review.sign_in import sign_in
 from confirmhub.review.trail import TrailAdmin
 from confirmhub.review.wording import NONE, text, when
 
 __all__ = ["ConfirmationAdmin", "HaltAdmin", "RuleAdmin", "TrailAdmin"]
-
-# One page to sign in on: one look, one lockout, one place to type a password.
-admin.site.login = sign_in  # type: ignore[method-assign]  # meant so
-admin.site.site_header = admin.site.site_title = "confirmhub review"
-admin.site.index_title = "Review"
-admin.site.enable_nav_sidebar = False
 
 # Rows that a search looks through: no index finds a part of a word, and all rows would take too long.
 SEARCHED = 5_000
@@ -68,10 +60,10 @@ def deny_marked(
 
 
 @admin.register(Confirmation)
-class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
+class ConfirmationAdmin(RecordAdmin):
+    list_title = "Confirmations"
     list_display = ("stands",)  # its own template draws the list, from `Queue.lines`
     list_filter = (LookFor, "status", Requester, "requested_at")
-    sortable_by = ()
     search_fields = ("action", "question", "arguments", "requester_client_id", "requester_subject")
     search_help_text = (
         f"Finds in action, question, arguments (as ASCII JSON), requester of the newest {SEARCHED:,}; "
@@ -79,10 +71,8 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     )
     ordering = ("-requested_at",)
     list_per_page = 40
-    show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     actions = (deny_marked,)
-    view_on_site = False
     inlines: ClassVar = [DecisionInline, OutcomeInline, EventInline, NoticeInline]
     readonly_fields = (*_HEAD, *_ASKED, *_TIMES, *_DIGESTS)
 
@@ -137,35 +127,22 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
                 queryset = queryset.filter(requested_at__gte=oldest)
         return super().get_search_results(request, queryset, search_term)
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().changelist_view(request, {"title": "Confirmations", **(extra_context or {})})
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        row = self.get_object(request, object_id) if self.has_view_permission(request) else None
-        if row is not None:
-            extra_context = {
-                "title": display.text(row.question),
-                "subtitle": None,
-                "confirmation_id": row.id,
-                "waiting": row.effective_status is Status.PENDING,
-                "decides": isinstance(request.user, User)
-                and queries.list_waiting_for(approver=request.user).filter(id=row.id).exists(),
-                "moves": moves.fitting(row) if self.has_operate_permission(request) else [],
-                "halt_like": urlencode({"client_id": row.requester_client_id, "action_pattern": row.action})
-                if request.user.has_perm("confirmations.add_halt")
-                else "",
-                "only": urlencode({"requester": row.requester_client_id}),
-                **(extra_context or {}),
-            }
-        return super().change_view(request, object_id, form_url, extra_context)
+    def told(self, request: HttpRequest, row: Confirmation) -> dict[str, object]:
+        may_stop = request.user.has_perm("confirmations.add_halt")
+        like = urlencode({"client_id": row.requester_client_id, "action_pattern": row.action})
+        return {
+            "title": display.text(row.question),
+            "subtitle": None,
+            "crumbs": [moves.above()],
+            "here": str(row.id),
+            "confirmation_id": row.id,
+            "waiting": row.effective_status is Status.PENDING,
+            "decides": isinstance(request.user, User)
+            and queries.list_waiting_for(approver=request.user).filter(id=row.id).exists(),
+            "moves": moves.fitting(row) if self.has_operate_permission(request) else [],
+            "halt_like": like if may_stop else "",
+            "only": urlencode({"requester": row.requester_client_id}),
+        }
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return Queue
@@ -182,8 +159,7 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
 
     @admin.display(description="requester")
     def requester(self, row: Confirmation) -> str:
-        client = row.requester_client_id
-        return wording.host(client, clients.describe(client_id=client))
+        return wording.hosts([row.requester_client_id])[row.requester_client_id]
 
     @admin.display(description="client id")
     def client(self, row: Confirmation) -> str:
@@ -239,7 +215,7 @@ class ConfirmationAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  
     def asked(self, row: Confirmation) -> str:
         return when(row.requested_at)
 
-    @admin.display(description="due")
+    @admin.display(description="to be decided by")
     def due(self, row: Confirmation) -> str:
         return when(row.decide_by)
 

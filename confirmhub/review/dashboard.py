@@ -21,7 +21,6 @@ from django.views.decorators.http import require_safe
 from confirmhub import display
 from confirmhub.confirmations import errors, figures
 from confirmhub.confirmations.figures import Counts, Decided, Span, Tally
-from confirmhub.oauth import clients
 from confirmhub.review import charts, wording
 from confirmhub.review.queue import REPORTS_WITHIN
 
@@ -274,12 +273,12 @@ def _actions(decided: Decided) -> Table:
 
 def _requesters(decided: Decided) -> Table:
     busiest = decided.clients[:SHOWN]
-    labels = clients.describe_all(client_ids=[each.key for each in busiest])
+    hosts = wording.hosts(each.key for each in busiest)
     return Table(
         "requesters",
         "Requesters, the busiest first",
         ("Requester", *_COLUMNS),
-        [Line(wording.host(each.key, labels[each.key]), _cells(each)) for each in busiest],
+        [Line(hosts[each.key], _cells(each)) for each in busiest],
         _rest(decided.clients),
     )
 

@@ -9,21 +9,19 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.models import User
-from django.db import OperationalError
-from django.db.models import F, QuerySet
+from django.db.models import F, Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 
 from confirmhub import display
-from confirmhub.confirmations import errors, ledger, queries
+from confirmhub.confirmations import errors, ledger
 from confirmhub.confirmations.models import Halt
-from confirmhub.oauth import clients
-from confirmhub.review import wording
-from confirmhub.review.moves import ReasonForm, operator
-from confirmhub.review.records import ReadOnly
+from confirmhub.review import acts, reach, wording
+from confirmhub.review.acts import Act, Case, ReasonForm
+from confirmhub.review.moves import operator
+from confirmhub.review.records import RecordAdmin
 from confirmhub.review.wording import text, when
 
 LIST = "admin:confirmations_halt_changelist"
@@ -54,11 +52,8 @@ class HaltForm(ReasonForm):
         initial=EVERYTHING,
         help_text="A name, where * stands for any characters, such as payments.*. Just * is every action.",
     )
+    reason = acts.reason_field("Everybody whom it concerns reads it, on every page.")
     field_order = ("client_id", "account", "action_pattern", "reason")
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.fields["reason"].help_text = "Everybody whom it concerns reads it, on every page."
 
     def clean_account(self) -> str:
         """The subject of the account of this name; empty where none is given."""
@@ -71,19 +66,23 @@ class HaltForm(ReasonForm):
         return str(person.pk)
 
 
+class LiftForm(ReasonForm):
+    """Why redemptions may go on."""
+
+    reason = acts.reason_field("The stop's record keeps it.")
+
+
 @admin.register(Halt)
-class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
+class HaltAdmin(RecordAdmin):
+    list_title = "Stops"
     # The move beside the state, where a phone shows it too.
     list_display = ("state", "move", "covers", "why", "who", "since", "lifted")
     list_display_links = ("state", "covers")
-    sortable_by = ()
     actions = None
-    view_on_site = False
-    show_full_result_count = False
     fieldsets: ClassVar = [(None, {"fields": _FIELDS})]
     readonly_fields = _FIELDS
 
-    def has_add_permission(self, request: HttpRequest) -> bool:  # type: ignore[override]  # no parent here
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm(STOP)
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Halt]:
@@ -102,25 +101,15 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         )
         return [lift, *super().get_urls()]
 
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().changelist_view(request, {"title": "Stops", **(extra_context or {})})
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        """One stop, and the way to lift it."""
-        halt = self.get_object(request, object_id) if self.has_view_permission(request) else None
-        if halt is not None:
-            may = halt.lifted_at is None and self.has_add_permission(request)
-            known = {"title": f"Stop {halt.pk}", "subtitle": None, "lifts": halt.pk if may else None}
-            extra_context = {**known, **(extra_context or {})}
-        return super().change_view(request, object_id, form_url, extra_context)
+    def told(self, request: HttpRequest, row: Halt) -> dict[str, object]:
+        """The way to lift it."""
+        may = row.lifted_at is None and self.has_add_permission(request)
+        return {
+            "title": f"Stop {row.pk}",
+            "subtitle": None,
+            "crumbs": [_above()],
+            "lifts": row.pk if may else None,
+        }
 
     # Not as Django adds rows, within a transaction: what stops must be committed and waited for.
     def add_view(
@@ -148,12 +137,15 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
             else:
                 _tell(request, halt)
                 return redirect(LIST)
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "Stop redemptions",
-            "form": form,
-        }
-        return TemplateResponse(request, "admin/halt.html", context)
+        act = Act(
+            title="Stop redemptions",
+            means="While it is in force, nothing that it covers is redeemed, wherever it is tried; questions "
+            "are asked and answered as before. What is being carried out is not interrupted.",
+            button="Stop",
+            crumbs=[_above()],
+            back=reverse(LIST),
+        )
+        return acts.page(request, act, form=form, context=self._page(request))
 
     def lift_view(self, request: HttpRequest, halt_id: int) -> HttpResponse:
         """The form that lets redemptions go on, and the lift."""
@@ -161,8 +153,7 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         halt = self.get_queryset(request).filter(pk=halt_id).first()
         if halt is None:
             raise Http404
-        form = ReasonForm(request.POST if request.method == "POST" else None)
-        form.fields["reason"].help_text = "The stop's record keeps it."
+        form = LiftForm(request.POST if request.method == "POST" else None)
         if halt.lifted_at is not None:
             messages.warning(request, "It was lifted before.")
             return redirect(LIST)
@@ -174,20 +165,20 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
             else:
                 messages.success(request, "Lifted. What it covered can be redeemed again.")
             return redirect(LIST)
-        told = [
-            ("covers", self.covers(halt)),
-            ("reason", self.why(halt)),
-            ("set by", self.who(halt)),
-            ("since", self.since(halt)),
-        ]
-        context = self.admin_site.each_context(request) | {
-            "opts": self.opts,
-            "title": "Lift this stop",
-            "form": form,
-            "told": wording.pairs(told),
-            "lifts": True,
-        }
-        return TemplateResponse(request, "admin/halt.html", context)
+        told = [("reason", self.why(halt)), ("set by", self.who(halt)), ("since", self.since(halt))]
+        act = Act(
+            title="Lift this stop",
+            means="What this stop covers can be redeemed again.",
+            button="Lift it",
+            crumbs=[_above()],
+            back=reverse(LIST),
+            cases=[Case(title=f"It covers {self.covers(halt)}", rows=told)],
+            harms=False,
+        )
+        return acts.page(request, act, form=form, context=self._page(request))
+
+    def _page(self, request: HttpRequest) -> dict[str, object]:
+        return self.admin_site.each_context(request) | {"opts": self.opts}
 
     @admin.display(description="state")
     def state(self, row: Halt) -> str:
@@ -199,12 +190,15 @@ class HaltAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generi
         if not (row.client_id or row.subject) and row.action_pattern == EVERYTHING:
             return "everything"
         action = "every action" if row.action_pattern == EVERYTHING else display.text(row.action_pattern)
-        program = f" of {display.text(row.client_id)}" if row.client_id else ""
+        program = f" of {wording.hosts([row.client_id])[row.client_id]}" if row.client_id else ""
         return f"{action}{program}{f' for {self.person(row)}' if row.subject else ''}"
 
     @admin.display(description="program")
     def program(self, row: Halt) -> str:
-        return display.text(row.client_id) if row.client_id else "every program"
+        if not row.client_id:
+            return "every program"
+        named, id_ = wording.hosts([row.client_id])[row.client_id], display.text(row.client_id)
+        return id_ if named == id_ else f"{named}, client id {id_}"
 
     @admin.display(description="person")
     def person(self, row: Halt) -> str:
@@ -253,19 +247,13 @@ def _given(request: HttpRequest) -> dict[str, str]:
     return {name: value for name, value in asked.items() if value and value.isascii() and value.isprintable()}
 
 
+def _above() -> tuple[str, str]:
+    return HaltAdmin.list_title, reverse(LIST)
+
+
 def _tell(request: HttpRequest, halt: Halt) -> None:
     """Say what was stopped, and where it looks as if something else was meant."""
-    try:
-        cover = queries.covered_by(halt=halt)
-    except OperationalError:  # of very many rows; the stop is in force all the same
-        messages.success(request, "Stopped. How much it covers could not be counted in time.")
-        return
-    now = "1 open confirmation" if cover.open == 1 else f"{cover.open:,} open confirmations"
-    messages.success(request, f"Stopped. It covers {now}, and all that are asked for until it is lifted.")
-    if cover.ever:
-        return
-    # It may be meant, since a stop can come before the program does; in a hurry it is more often misspelt.
-    what = "Nothing that it covers was ever asked for."
-    if halt.client_id and clients.describe(client_id=halt.client_id) is clients.UNKNOWN:
-        what = f"No program with the id {display.short(halt.client_id, wording.SHORT)} is known here."
-    messages.warning(request, f"{what} If it is misspelt, what you meant is not stopped.")
+    reached = reach.of(halt=halt)
+    messages.success(request, f"Stopped. {reached.covers}")
+    if reached.doubt:
+        messages.warning(request, reached.doubt)

@@ -16,14 +16,14 @@ from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.template.response import TemplateResponse
+from django.urls import reverse
 
 from confirmhub import display
 from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Result, Status
-from confirmhub.oauth import clients
-from confirmhub.review import wording
+from confirmhub.review import acts, wording
+from confirmhub.review.acts import Act, Case, ReasonForm
 
 DETAIL, QUEUE = (
     "admin:confirmations_confirmation_change",
@@ -31,16 +31,6 @@ DETAIL, QUEUE = (
 )
 OPERATE = "confirmations.change_confirmation"
 AT_ONCE = 100  # questions that are denied together at most; a page of the list holds fewer
-
-
-class ReasonForm(forms.Form):
-    """Why, in the operator's own words. The record keeps it, and those whom it concerns read it."""
-
-    reason = forms.CharField(
-        max_length=ledger.MAX_REASON,
-        widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="The record keeps it, and those who asked will read it.",
-    )
 
 
 class ResolveForm(ReasonForm):
@@ -54,12 +44,8 @@ class ResolveForm(ReasonForm):
         ],
         widget=forms.RadioSelect,
     )
+    reason = acts.reason_field("The record keeps it for good.", label="Note: how you found out")
     field_order = ("result", "reason")
-
-    def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]  # Django's own are untyped
-        self.fields["reason"].label = "Note: how you found out"
-        self.fields["reason"].help_text = "The record keeps it for good."
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +60,7 @@ class Move:
     fits: Callable[[Confirmation], bool]
     run: Callable[[UUID, User, dict[str, str]], object]
     form: type[ReasonForm] = ReasonForm
+    harms: bool = True
 
 
 def _deny(confirmation_id: UUID, operator: User, said: dict[str, str]) -> None:
@@ -137,22 +124,15 @@ MOVES = {
             lambda row: row.status == Status.REDEEMED and not row.has_outcome,
             _resolve,
             ResolveForm,
+            harms=False,
         ),
     )
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A confirmation on a page that is about to change it."""
-
-    id: str
-    status: str
-    question: str
-    action: str
-    asker: str
-    asked: str
-    arguments: str
+def above() -> tuple[str, str]:
+    """The list, as the first page that is named above another."""
+    return "Confirmations", reverse(QUEUE)
 
 
 def fitting(row: Confirmation) -> list[Move]:
@@ -188,8 +168,17 @@ def one(request: HttpRequest, *, confirmation_id: UUID, move: Move, page: dict[s
     if not move.fits(row):
         messages.warning(request, f"Nothing to do: this is {row.effective_status}.")
         return redirect(DETAIL, confirmation_id)
-    context = page | {"title": move.title, "move": move, "form": form, "lines": _lines([row]), "back": row.id}
-    return TemplateResponse(request, "admin/move.html", context)
+    back = reverse(DETAIL, args=[row.id])
+    act = Act(
+        title=move.title,
+        means=move.means,
+        button=move.button,
+        crumbs=[above(), ("Confirmation", back)],
+        back=back,
+        cases=_cases([row]),
+        harms=move.harms,
+    )
+    return acts.page(request, act, form=form, context=page)
 
 
 def deny_marked(
@@ -216,15 +205,18 @@ def deny_marked(
     if not waiting:
         messages.warning(request, "None of those still waits for an answer. Nothing was changed.")
         return None
-    context = page | {
-        "title": f"Deny {len(waiting)} question{'s' if len(waiting) > 1 else ''}",
-        "move": MOVES["deny"],
-        "form": form,
-        "lines": _lines(waiting),
-        "left": len(rows) - len(waiting),
-        "many": True,
-    }
-    return TemplateResponse(request, "admin/move.html", context)
+    move, many, left = MOVES["deny"], len(waiting), len(rows) - len(waiting)
+    stay = f" {left} of those that were marked no longer wait{'s' if left == 1 else ''} and stay as they are."
+    act = Act(
+        title=f"Deny {many} question{'s' if many > 1 else ''}",
+        means=move.means + (stay if left else ""),
+        button=f"{move.button} all {many}",
+        crumbs=[above()],
+        back=reverse(QUEUE),
+        cases=_cases(waiting),
+        marked=[str(row.id) for row in waiting],
+    )
+    return acts.page(request, act, form=form, context=page)
 
 
 def _run(move: Move, confirmation_id: UUID, person: User, said: dict[str, str]) -> str | None:
@@ -250,17 +242,18 @@ def _ids(marked: Sequence[str]) -> list[UUID]:
     return found
 
 
-def _lines(rows: Sequence[Confirmation]) -> list[Line]:
-    labels = clients.describe_all(client_ids={row.requester_client_id for row in rows})
+def _cases(rows: Sequence[Confirmation]) -> list[Case]:
+    hosts = wording.hosts(row.requester_client_id for row in rows)
     return [
-        Line(
-            id=str(row.id),
-            status=wording.status(row),
-            question=display.text(row.question),
-            action=display.text(row.action),
-            asker=wording.host(row.requester_client_id, labels[row.requester_client_id]),
-            asked=wording.when(row.requested_at),
-            arguments=wording.flagged(wording.arguments(row)),
+        Case(
+            title=display.text(row.question),
+            rows=[
+                ("status", wording.status(row)),
+                ("action", wording.from_left(display.text(row.action))),
+                ("requester", wording.from_left(hosts[row.requester_client_id])),
+                ("asked", wording.when(row.requested_at)),
+                ("arguments", wording.flagged(wording.arguments(row))),
+            ],
         )
         for row in rows
     ]

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -22,8 +22,7 @@ from django.utils import timezone
 from confirmhub import display
 from confirmhub.confirmations import queries
 from confirmhub.confirmations.models import REFUSED_OFTEN, Confirmation, Notice
-from confirmhub.confirmations.states import Status
-from confirmhub.oauth import clients
+from confirmhub.confirmations.states import OPEN, Status
 from confirmhub.review import wording
 
 # The last page that is shown. Who looks further back narrows the list: Postgres would read and drop all rows
@@ -111,8 +110,8 @@ class Requester(admin.SimpleListFilter):
         chosen = self.value()
         if chosen and chosen not in busiest:
             busiest.append(chosen)
-        labels = clients.describe_all(client_ids=busiest)
-        return [(client, wording.host(client, labels[client])) for client in busiest]
+        hosts = wording.hosts(busiest)
+        return [(client, hosts[client]) for client in busiest]
 
     def queryset(
         self,
@@ -133,7 +132,9 @@ class Line:
     asker: str
     account: str
     asked: str
-    due: str
+    then: str
+    """What becomes of it when, or became."""
+
     left: str
     approvals: str
     """Of a quorum."""
@@ -171,8 +172,7 @@ class Queue(ChangeList):
 
 
 def _lines(rows: Sequence[Confirmation]) -> list[Line]:
-    labels = clients.describe_all(client_ids={row.requester_client_id for row in rows})
-    hosts = {client: wording.host(client, label) for client, label in labels.items()}
+    hosts = wording.hosts(row.requester_client_id for row in rows)
     people = wording.names({row.requester_subject for row in rows})
     approved = queries.count_approvals(confirmations=rows)
     lost = given_up(confirmations=rows)
@@ -186,13 +186,29 @@ def _lines(rows: Sequence[Confirmation]) -> list[Line]:
             asker=hosts[row.requester_client_id],
             account=people.get(row.requester_subject, ""),
             asked=wording.when(row.requested_at),
-            due=wording.when(row.decide_by),
-            left=wording.ago(row.decide_by - now) if row.effective_status is Status.PENDING else "",
+            then=f"{then} {wording.when(at)}",
+            left=wording.ago(at - now) if at and row.effective_status in OPEN else "",
             approvals=_approvals(row, approved[row.id]),
             notes=tuple(notes(row, lost=lost[row.id])),
         )
         for row in rows
+        for then, at in [_then(row)]
     ]
+
+
+def _then(row: Confirmation) -> tuple[str, datetime | None]:
+    """What becomes of it at which time, or became."""
+    match row.effective_status:
+        case Status.PENDING:
+            return "due", row.decide_by
+        case Status.APPROVED:
+            return "usable until", row.redeem_by
+        case Status.EXPIRED:
+            return "ran out", row.redeem_by or row.decide_by
+        case Status.REDEEMED:
+            return "redeemed", row.redeemed_at
+        case status:
+            return str(status), row.settled_at
 
 
 def _approvals(row: Confirmation, approved: int) -> str:

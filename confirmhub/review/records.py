@@ -1,4 +1,4 @@
-"""What belongs to a confirmation, below it on its page: decisions, outcome, log, notices. Never changed."""
+"""What is looked at and never changed: a list and its rows, and below a confirmation what belongs to it."""
 
 # ruff: noqa: ARG002 - Django calls these methods with arguments that it names
 
@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
 from confirmhub import display
 from confirmhub.confirmations.models import Decision, Event, Notice, Outcome
@@ -34,6 +35,35 @@ class ReadOnly:
 
     def has_view_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return request.user.has_perm("confirmations.view_confirmation")
+
+
+class RecordAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
+    """A list, in an order of its own, and a page for each of its rows."""
+
+    list_title: str
+    sortable_by = ()
+    show_full_result_count = False
+    view_on_site = False
+
+    def told(self, request: HttpRequest, row: Any) -> dict[str, object]:
+        """What the page of a row has besides its fields."""
+        return {}
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().changelist_view(request, {"title": self.list_title, **(extra_context or {})})
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        row = self.get_object(request, object_id) if self.has_view_permission(request) else None
+        told = self.told(request, row) if row is not None else {}
+        return super().change_view(request, object_id, form_url, {**told, **(extra_context or {})})
 
 
 class Record(ReadOnly, admin.TabularInline):  # type: ignore[type-arg]  # generic in the stubs alone

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 
-from confirmhub.review.records import ReadOnly
+from confirmhub.review.records import RecordAdmin
 from confirmhub.review.wording import text, when
 
 SEE = "admin.view_logentry"
@@ -36,16 +36,14 @@ class OfRules(admin.SimpleListFilter):
 
 
 @admin.register(LogEntry)
-class TrailAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # generic in the stubs alone
+class TrailAdmin(RecordAdmin):
+    list_title = "Edits"
     list_display = ("at", "who", "did", "what", "how")
     list_display_links = None
     list_filter = (OfRules,)
     list_per_page = 40
-    sortable_by = ()
-    show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     actions = None
-    view_on_site = False
     fields: ClassVar = ["at", "who", "did", "what", "how"]
     readonly_fields = ("at", "who", "did", "what", "how")
 
@@ -54,11 +52,6 @@ class TrailAdmin(ReadOnly, admin.ModelAdmin):  # type: ignore[type-arg]  # gener
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[LogEntry]:
         return super().get_queryset(request).select_related("user", "content_type")
-
-    def changelist_view(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        return super().changelist_view(request, {"title": "Edits", **(extra_context or {})})
 
     @admin.display(description="at")
     def at(self, row: LogEntry) -> str:

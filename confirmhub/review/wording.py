@@ -13,6 +13,7 @@ from django.utils.html import format_html, format_html_join
 from confirmhub import display
 from confirmhub.confirmations.actions import Json
 from confirmhub.confirmations.models import Confirmation
+from confirmhub.oauth import clients
 from confirmhub.oauth.clients import ClientLabel
 
 # Characters of a value in a list; the row's own page shows it whole.
@@ -41,12 +42,21 @@ def text(value: str) -> str:
     return display.text(value) if value else NONE
 
 
+def hosts(client_ids: Iterable[str]) -> dict[str, str]:
+    """Who each of these programs is, as far as it was verified, in one query."""
+    labels = clients.describe_all(client_ids=set(client_ids))
+    return {client_id: host(client_id, label) for client_id, label in labels.items()}
+
+
 def host(client_id: str, label: ClientLabel) -> str:
-    """Who asks, as far as it was verified."""
+    """Who one program is."""
     # A client that we do not know is named by its id: for operators, "unknown" would hide who it was.
     named = label.host if label.since or label.verified else client_id
-    proved = label.verified and label.since
-    return display.short(f"{named} (verified)" if proved else named, SHORT)
+    if label.is_service:
+        named = f"{label.name} ({label.host})"  # both are an operator's own words
+    elif label.verified and label.since:
+        named = f"{named} (verified)"
+    return display.short(named, SHORT)
 
 
 def status(row: Confirmation) -> str:
@@ -66,6 +76,11 @@ def pairs(several: Iterable[tuple[str, str]]) -> str:
     if not several:
         return NONE
     return format_html_join("", '<div class="pair"><b>{}</b> <bdi dir="ltr">{}</bdi></div>', several)
+
+
+def from_left(rendered: str) -> str:
+    """A name or an address, which reads from the left whatever it holds."""
+    return format_html('<bdi dir="ltr">{}</bdi>', rendered)
 
 
 def flagged(several: Iterable[tuple[str, str, list[str]]]) -> str:

@@ -26,6 +26,7 @@ from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.roles import OPERATORS
 from confirmhub.confirmations.states import Status
+from confirmhub.oauth import services
 from tests.bridge.hosts import make_token
 from tests.factories import ARGUMENTS, AUDIENCE, make_approved, make_pending, make_user, principal_for, redeem
 from tests.ops.service import ROOT
@@ -144,10 +145,10 @@ def test_a_stop_says_what_it_covers(agent: Principal, alice: User) -> None:
     make_pending(agent)
     make_token(alice, resource=AUDIENCE, client_id=agent.client_id)
 
-    assert "It covers 1 open confirmation now.\nLet it go on" in hub("halt", *SIGNED)
-    assert "It covers 1 open confirmation now.\nLet it go on" in hub(
-        "halt", *SIGNED, "--client", agent.client_id, "--user", "alice", "--action", "pay*.transfer"
-    )
+    narrowed = ("--client", agent.client_id, "--user", "alice", "--action", "pay*.transfer")
+    for limits in ((), narrowed):
+        said = hub("halt", *SIGNED, *limits)
+        assert "It covers 1 open confirmation, and all that are asked for until it is lifted.\nLet it" in said
 
 
 @pytest.mark.parametrize(
@@ -157,9 +158,9 @@ def test_a_stop_says_what_it_covers(agent: Principal, alice: User) -> None:
         (["--action", "payments_transfer"], "Nothing that it covers was ever asked for"),
         (
             ["--client", "https://agent.example/cleint.json"],
-            "No client with the id https://agent.example/cleint",
+            "No program with the id https://agent.example/cleint",
         ),
-        (["--client", "x\u202e"], "No client with the id x⟨U+202E⟩ is known"),
+        (["--client", "x\u202e"], "No program with the id x⟨U+202E⟩ is known"),
         (["--user", "olga"], "Nothing that it covers was ever asked for"),
     ],
 )
@@ -168,7 +169,7 @@ def test_a_stop_with_a_slip_of_the_pen_says_so(agent: Principal, limits: list[st
 
     text = hub("halt", *SIGNED, *limits)
 
-    assert "It covers 0 open confirmations now." in text
+    assert "It covers 0 open confirmations," in text
     assert said in text
 
 
@@ -223,6 +224,14 @@ def test_redemptions_are_stopped_and_let_on(alice: User) -> None:
     assert "Not today" in hub("halts")
     hub("lift", stop["id"], *SIGNED)
     assert hub("halts") == ""
+
+
+def test_the_stops_in_force_name_the_service_and_the_person_that_they_are_for(alice: User) -> None:
+    service, _ = services.create(name="Payroll", audience="https://pay.example/mcp")
+
+    hub("halt", *SIGNED, "--client", service.client_id, "--user", "alice")
+
+    assert "client Payroll (pay.example)  user alice  action *" in hub("halts")
 
 
 @pytest.mark.django_db(transaction=True)

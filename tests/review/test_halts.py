@@ -11,6 +11,7 @@ from confirmhub.confirmations import errors, ledger, queries
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
+from confirmhub.oauth import services
 from tests.factories import AUDIENCE, make_approved, make_pending, redeem
 
 # A stop waits for what is being redeemed, which takes a commit.
@@ -79,6 +80,26 @@ def test_a_stop_covers_no_more_than_it_says(
     stop(operator, client_id=agent.client_id, account="alice", action_pattern="payments.*")
     with pytest.raises(errors.Halted):
         redeem(other, agent)
+
+
+def test_a_stop_names_a_service_as_its_operators_do(operator: Client) -> None:
+    service, _ = services.create(name="Payroll", audience="https://pay.example/mcp")
+    named = "Payroll (pay.example)"
+
+    halt = stop(operator, client_id=service.client_id)
+
+    for path in (LIST, f"{LIST}{halt.pk}/lift/"):
+        assert f"every action of {named}" in operator.get(path).content.decode()
+    page = operator.get(f"{LIST}{halt.pk}/change/").content.decode()
+    assert f"{named}, client id {service.client_id}" in page
+
+
+def test_a_stop_names_a_program_that_nobody_knows_by_its_id(operator: Client) -> None:
+    halt = stop(operator, client_id="https://soon.example/client.json")
+
+    for path in (LIST, f"{LIST}{halt.pk}/change/"):
+        assert "https://soon.example/client.json" in operator.get(path).content.decode()
+    assert "client id https" not in operator.get(f"{LIST}{halt.pk}/change/").content.decode()
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_the_queue_shows_what_matters_of_each(onlooker: Client, denied: Confirma
         ">run<",
         "https://agent.example/client.json",
         f"{denied.requested_at:%Y-%m-%d %H:%M:%S} UTC",
-        f"{denied.decide_by:%Y-%m-%d %H:%M:%S} UTC",
+        f"denied {denied.settled_at:%Y-%m-%d %H:%M:%S} UTC",
     ):
         assert said in html
     assert "\u202e" not in html
@@ -91,6 +91,35 @@ def test_a_yes_that_ran_out_is_told_from_a_question_that_did(
 
     assert UNUSED in onlooker.get(QUEUE).content.decode()
     assert UNUSED in onlooker.get(row(late)).content.decode()
+
+
+def test_a_row_says_until_when_it_can_change_or_when_it_ended(
+    onlooker: Client, agent: Principal, alice: User
+) -> None:
+    def act(name: str) -> Action:
+        return Action(AUDIENCE, name, {})
+
+    make_pending(agent, action=act("waits"))
+    decide(make_pending(agent, action=act("is-given")), alice)
+    redeem(decide(make_pending(agent, action=act("is-spent")), alice), agent, action=act("is-spent"))
+    decide(make_pending(agent, action=act("is-refused")), alice, Verdict.DENY)
+    make_overdue(make_pending(agent, action=act("is-late")), decide_by=Now())
+    make_overdue(make_approved(agent, alice, action=act("is-unused")), redeem_by=Now())
+
+    lines = {line.action: line for line in onlooker.get(QUEUE).context["cl"].lines}
+
+    said = {name: re.sub(r" [0-9-]{10} [0-9:]{8} UTC", "", line.then) for name, line in lines.items()}
+    assert said == {
+        "waits": "due",
+        "is-given": "usable until",
+        "is-spent": "redeemed",
+        "is-refused": "denied",
+        "is-late": "ran out",
+        "is-unused": "ran out",
+    }
+    assert {name for name, line in lines.items() if line.left} == {"waits", "is-given"}
+    html = onlooker.get(QUEUE).content.decode()
+    assert html.count("due 20") == 1
 
 
 @pytest.mark.parametrize("path", ["add/", "{}/change/", "{}/delete/"])

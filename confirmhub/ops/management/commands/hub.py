@@ -15,7 +15,6 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
-from django.db import OperationalError
 
 from confirmhub import display
 from confirmhub.confirmations import ledger, queries
@@ -25,7 +24,7 @@ from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.states import Result, Status
 from confirmhub.oauth import clients
 from confirmhub.ops.management.plain import PlainCommand
-from confirmhub.review import wording
+from confirmhub.review import reach, wording
 
 SHORT = 64  # characters of a value in a list
 
@@ -140,12 +139,17 @@ class Command(PlainCommand):
         if as_json:
             self._print(*map(_stop, found))
             return
+        hosts = wording.hosts(halt.client_id for halt in found if halt.client_id)
+        people = wording.names(halt.subject for halt in found)
         for halt in found:
-            covered = "  ".join(f"{name} {display.text(value)}" for name, value in _covered(halt).items())
-            by = display.text(halt.set_by.get_username())
-            self.stdout.write(
-                f"{halt.pk}  {covered}  {_time(halt.set_at)} by {by}: {display.text(halt.reason)}"
+            words = (
+                str(halt.pk),
+                f"client {hosts.get(halt.client_id, 'any')}",
+                f"user {people.get(halt.subject, display.text(halt.subject)) or 'any'}",
+                f"action {display.text(halt.action_pattern)}",
+                f"{_time(halt.set_at)} by {display.text(halt.set_by.get_username())}",
             )
+            self.stdout.write(f"{'  '.join(words)}: {display.text(halt.reason)}")
         self.stderr.write(f"{len(found)} in force.")
 
     def _deny(self, *, confirmation_id: uuid.UUID, by: str, reason: str, as_json: bool, **_: Any) -> None:
@@ -180,26 +184,14 @@ class Command(PlainCommand):
         made = ledger.halt(
             operator=_person(by), reason=reason, client_id=client, subject=subject, action_pattern=action
         )
-        try:
-            cover = queries.covered_by(halt=made)
-        except OperationalError:  # of very many rows; the stop is in force all the same
-            cover = None
-        known = not client or clients.describe(client_id=client) is not clients.UNKNOWN
+        reached = reach.of(halt=made)
         if as_json:
-            counted = {"open": cover and cover.open, "ever_asked": cover and cover.ever}
-            self._print(_stop(made) | counted | {"client_known": known})
+            counted = {"open": reached.open, "ever_asked": reached.ever_asked}
+            self._print(_stop(made) | counted | {"client_known": reached.client_known})
             return
-        if cover is None:
-            self.stdout.write("Stopped. How much it covers could not be counted in time.")
-        else:
-            covers = f"{cover.open} open confirmation{'' if cover.open == 1 else 's'}"
-            self.stdout.write(f"Stopped. It covers {covers} now.")
-        if not known:
-            # It may be meant: a stop can come before the client does.
-            name = display.short(client, SHORT)
-            self.stdout.write(f"No client with the id {name} is known: is it as `list --json` has it?")
-        elif cover and not cover.ever:
-            self.stdout.write("Nothing that it covers was ever asked for: is it what you mean?")
+        self.stdout.write(f"Stopped. {reached.covers}")
+        if reached.doubt:
+            self.stdout.write(reached.doubt)
         self.stdout.write(f"Let it go on with: ./hub manage hub lift {made.pk} --as NAME --reason ...")
 
     def _lift(self, *, halt_id: int, by: str, reason: str, as_json: bool, **_: Any) -> None:
@@ -239,16 +231,15 @@ def _person(name: str) -> User:
     return found
 
 
-def _covered(halt: Halt) -> dict[str, str]:
+def _stop(halt: Halt) -> dict[str, Any]:
     return {
+        "id": halt.pk,
         "client": halt.client_id or "any",
         "user": halt.subject or "any",
         "action": halt.action_pattern,
+        "set_at": halt.set_at.isoformat(),
+        "reason": halt.reason,
     }
-
-
-def _stop(halt: Halt) -> dict[str, Any]:
-    return {"id": halt.pk, **_covered(halt), "set_at": halt.set_at.isoformat(), "reason": halt.reason}
 
 
 def _record(row: Confirmation) -> dict[str, Any]:
