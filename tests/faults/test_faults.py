@@ -57,7 +57,7 @@ def cluster(
 def test_no_yes_is_spent_twice_and_no_decision_is_lost_whatever_dies(
     cluster: Cluster, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    number = 40_000 if pytestconfig.getoption("--long") else 2_000
+    number = 40_000 if pytestconfig.getoption("--long") else 600
     environment = os.environ | {"DATABASE_URL": cluster.url(OWNER)}
     migrate = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
     subprocess.run(migrate, cwd=ROOT, env=environment, check=True, timeout=120)
