@@ -7,9 +7,14 @@ import uuid
 from django.contrib.auth.models import User
 
 from confirmhub.confirmations import queries
-from confirmhub.confirmations.errors import NOBODY, PolicyDenies
+from confirmhub.confirmations.errors import PolicyDenies
 from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth.bearer import Bearer
+
+UNKNOWN = (
+    "on_behalf_of names nobody who can sign in here. It is the user name that they sign in with, exactly."
+    " Without it, the people whom a rule names decide."
+)
 
 
 def asking(*, bearer: Bearer, on_behalf_of: str | None) -> Principal:
@@ -24,8 +29,7 @@ def asking(*, bearer: Bearer, on_behalf_of: str | None) -> Principal:
         raise PolicyDenies("A program asks for the person who signed in; only a service names one.")
     person = User.objects.filter(username=on_behalf_of, is_active=True).first()
     if person is None:
-        # In the words of a policy without approvers: who exists is not for a service to find out.
-        raise PolicyDenies(NOBODY)
+        raise PolicyDenies(UNKNOWN)
     return Principal(client_id=bearer.principal.client_id, subject=str(person.pk))
 
 

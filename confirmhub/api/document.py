@@ -21,7 +21,8 @@ what came of it. Deciding is not here: people do that in their browser.
 
 Every refusal is a problem (RFC 9457); its type is for programs. Any route refuses another host name than \
 the server's own (urn:confirmhub:wrong_host), too many headers (urn:confirmhub:headers_too_large), and \
-another method than it has (urn:confirmhub:method_not_allowed). A stop of the server cuts off with \
+another method than it has (urn:confirmhub:method_not_allowed); any other path is \
+urn:confirmhub:no_such_path. A stop of the server cuts off with \
 urn:confirmhub:cut_off.
 """
 _SETTINGS = {

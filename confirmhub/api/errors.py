@@ -72,11 +72,29 @@ UNREAD: dict[HTTPStatus, str] = {
 
 
 class Unread(Exception):
-    """A request that was refused by its size, its time, its type or its name."""
+    """A request that was refused before anything behind its address was asked."""
 
-    def __init__(self, *, status: HTTPStatus, words: str) -> None:
+    def __init__(
+        self, *, status: HTTPStatus, words: str, code: str | None = None, detail: str | None = None
+    ) -> None:
         super().__init__(words)
         self.status = status
+        self.code = code or UNREAD[status]
+        self.members: dict[str, Any] = {"detail": detail} if detail else {}
+
+
+class NoSuchPath(Unread):
+    """There is nothing at this address."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            status=HTTPStatus.NOT_FOUND,
+            code="no_such_path",
+            words="There is nothing at this address.",
+            detail="There are /api/v1/confirmations, /api/v1/confirmations/{id} and below it /wait, /redeem,"
+            " /outcome, /cancel and /receipt, then /api/v1/waiting and /api/v1/receipt-keys. /api/v1/docs"
+            " says what each takes and answers, and /api/v1/openapi.json says it to programs.",
+        )
 
 
 def handle(exc: Exception, context: dict[str, Any]) -> Response:
@@ -89,7 +107,7 @@ def handle(exc: Exception, context: dict[str, Any]) -> Response:
         case Http404():
             return _refusal(errors.NotFound())
         case Unread():
-            return problem(code=UNREAD[exc.status], title=str(exc), status=exc.status)
+            return problem(code=exc.code, title=str(exc), status=exc.status, **exc.members)
         case exceptions.APIException():
             return _of_the_framework(exc)
     return _of_a_bug(exc)

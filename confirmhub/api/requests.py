@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from rest_framework import serializers
 
@@ -13,6 +13,8 @@ from confirmhub.confirmations.states import Result, Status
 
 class Taken(serializers.Serializer[Any]):
     """A body, or the query of an address, of which every field is known."""
+
+    default_error_messages: ClassVar = {"invalid": "Send a JSON object with the fields of this."}
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
@@ -35,6 +37,22 @@ class Text(serializers.CharField):
         return super().to_internal_value(data)
 
 
+class Arguments(serializers.DictField):
+    """The arguments of an action."""
+
+    default_error_messages: ClassVar = {
+        "not_a_dict": 'Send a JSON object with the name and the value of each, such as {{"cents": 1250}}.'
+    }
+
+
+class Choice(serializers.ChoiceField):
+    """One of a few words."""
+
+    def __init__(self, choices: Iterable[str], **options: Any) -> None:
+        told = f"There is no such value. There are: {', '.join(choices)}."
+        super().__init__(choices=list(choices), error_messages={"invalid_choice": told}, **options)
+
+
 class Fact(Taken):
     """What the service observed of the target: a label of its own, and a value."""
 
@@ -46,9 +64,7 @@ class Asked(Taken):
     """A confirmation to ask for."""
 
     action = Text(max_length=100, help_text="What will be done, such as payments.transfer.")
-    arguments = serializers.DictField(
-        help_text="Every value that decides what will be done. People read exactly these."
-    )
+    arguments = Arguments(help_text="Every value that decides what will be done. People read exactly these.")
     summary = Text(
         required=False,
         allow_blank=True,
@@ -72,7 +88,8 @@ class Asked(Taken):
         help_text="For services: what people are asked, such as Pay from the shared account?",
     )
     facts: serializers.ListSerializer[Any] = serializers.ListSerializer(
-        child=Fact(),
+        child=Fact(error_messages={"invalid": "Send a JSON object with a label and a value."}),
+        error_messages={"not_a_list": "Send a JSON list of objects, each with a label and a value."},
         required=False,
         default=list,
         max_length=32,
@@ -91,7 +108,7 @@ class About(Taken):
     """The action that is about to be taken, and the caller's key for this attempt."""
 
     action = Text(max_length=100)
-    arguments = serializers.DictField()
+    arguments = Arguments()
     redemption_key = Text(
         max_length=200,
         help_text="Your own random key. The same key gets the same receipt again, marked replayed.",
@@ -121,7 +138,7 @@ class Report(Taken):
     """What came of an execution."""
 
     redemption_key = Text(max_length=200, help_text="The key that it was redeemed with.")
-    result = serializers.ChoiceField(choices=list(Result))
+    result = Choice(list(Result))
     detail = Text(required=False, allow_blank=True, default="", max_length=ledger.MAX_DETAIL)
 
 
@@ -134,9 +151,13 @@ class Withdrawal(Taken):
 class Page(Taken):
     """Which confirmations to list."""
 
-    status = serializers.ChoiceField(choices=list(Status), required=False, help_text="Only those.")
+    status = Choice(list(Status), required=False, help_text="Only those.")
     action = Text(max_length=100, required=False, help_text="Only those of exactly this name.")
-    cursor = serializers.UUIDField(required=False, help_text="What next_cursor of the page before said.")
+    cursor = serializers.UUIDField(
+        required=False,
+        help_text="What next_cursor of the page before said.",
+        error_messages={"invalid": "Send what next_cursor of the page before said."},
+    )
     limit = serializers.IntegerField(min_value=1, max_value=100, default=20)
 
 

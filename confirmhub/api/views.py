@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from confirmhub.api import callers, limits, requests
 from confirmhub.api.auth import BearerAuthentication, HasScope, bearer_of
+from confirmhub.api.errors import NoSuchPath
 from confirmhub.api.operations import answered, of_one, operation, sent
 from confirmhub.api.parsers import StrictJSONParser
 from confirmhub.api.renderers import AnyAccept, AsciiJSONRenderer
@@ -263,14 +264,16 @@ class Nothing(APIView):
     permission_classes = ()
     renderer_classes = (AsciiJSONRenderer,)
     content_negotiation_class = AnyAccept
+    refusal: type[Exception] = NoSuchPath
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the framework's
         """Refuse it before anything is read.
 
         Raises:
-            NotFound: Always.
+            NoSuchPath: There is no such route.
+            NotFound: There is, and this can be no confirmation's id.
         """
-        raise NotFound
+        raise self.refusal
 
 
 class Waiting(Resource):

@@ -148,7 +148,7 @@ class NotPermitted(ConfirmationError):
 
 
 class Halted(ConfirmationError):
-    """An operator has stopped redemptions. Nothing was done. Try again when they have been let on."""
+    """An operator has stopped redemptions. Nothing was done. Try again when they are allowed again."""
 
     code = "halted"
 

@@ -37,6 +37,6 @@ def refuse(
     if scope["path"].startswith(f"{aap.PREFIX}/"):
         return refusals.error(words, status=status, code=code, headers=sent)
     if scope["path"].startswith("/api/"):
-        told = errors.problem(code=code, title=words, status=status)
+        told = errors.handle(errors.Unread(status=status, words=words, code=code), {})
         return Response(written(told.data), status_code=status, headers=sent, media_type=told.content_type)
     return PlainTextResponse(f"{words}\n", status_code=status, headers=sent)

@@ -116,6 +116,20 @@ def test_a_field_that_is_not_as_it_must_be_is_named(program: Caller) -> None:
     assert not Confirmation.objects.exists()
 
 
+def test_what_a_field_takes_is_said_in_words_that_help(program: Caller, service: Caller) -> None:
+    ask = {"action": "a", "arguments": {}}
+    named, facts = "Send a JSON object with the name and the value of each", "Send a JSON list of objects"
+    for caller, body, words in (
+        (program, ask | {"arguments": []}, f'{named}, such as {{"cents": 1250}}.'),
+        (service, ask | {"facts": {}}, f"{facts}, each with a label and a value."),
+        (service, ask | {"facts": ["x"]}, "Send a JSON object with a label and a value."),
+    ):
+        assert words in str(caller.post("confirmations", body).json()["errors"]), body
+    assert "There are: pending, approved," in str(program.get("confirmations?status=open").json()["errors"])
+    cursor = str(program.get("confirmations?cursor=2").json()["errors"])
+    assert "Send what next_cursor of the page before said." in cursor
+
+
 AMBIGUOUS = [
     b"",
     b"[]",
@@ -268,13 +282,14 @@ def test_a_service_asks_a_group_where_a_rule_says_so(service: Caller) -> None:
     assert service.redeem(asked.json()["id"]).status_code == 200
 
 
-@pytest.mark.parametrize("name", ["nobody", "ALICE", "alice "])
+@pytest.mark.parametrize("name", ["nobody", "ALICE", "alice ", "gone"])
 def test_whom_a_service_cannot_name_reads_as_nobody(service: Caller, alice: User, name: str) -> None:
+    make_user("gone", is_active=False)
+
     answer = service.ask(on_behalf_of=name)
 
     assert refusal(answer) == (403, "policy_denies")
-    assert answer.json()["detail"] == service.ask().json()["detail"]
-    assert "Name somebody" in answer.json()["detail"]
+    assert "on_behalf_of names nobody who can sign in here. It is the user name" in answer.json()["detail"]
 
 
 def test_a_program_names_nobody_else(program: Caller, bob: User) -> None:

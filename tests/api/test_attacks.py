@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import re
 import socket
 import threading
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from confirmhub.api import hot
+from confirmhub.api.document import document
 from confirmhub.confirmations.models import Confirmation, Event
 from confirmhub.oauth import services
 from mcp_bridge import body
@@ -206,7 +208,17 @@ def test_what_is_refused_at_the_door_is_a_problem_too(program: Caller) -> None:
 
 
 def test_every_other_address_is_a_problem_too(program: Caller) -> None:
-    for path in ("confirmations/", "confirmations/a/redeem/", "nothing", "a%00b"):
+    for path in ("", "confirmations/", "confirmations/a/redeem/", "nothing", "a%00b"):
+        answer = program.get(path)
+        assert refusal(answer) == (404, "no_such_path"), path
+        assert answer.json()["title"] == "There is nothing at this address."
+        for known in document()["paths"]:
+            begins, _, ends = known.partition("{confirmation_id}")
+            assert {begins.rstrip("/"), ends} <= set(re.findall(r"[/\w-]*", answer.json()["detail"])), known
+
+
+def test_what_is_no_id_reads_as_one_that_is_nobodys(program: Caller) -> None:
+    for path in ("confirmations/a", "confirmations/a/receipt", "confirmations/a/wait", "confirmations/%00"):
         assert refusal(program.get(path)) == (404, "not_found"), path
 
 

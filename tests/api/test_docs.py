@@ -95,6 +95,7 @@ def test_the_table_has_every_refusal() -> None:
     }
     everywhere = {
         ("method_not_allowed", 405),
+        ("no_such_path", 404),
         ("error", 500),
         ("cut_off", 503),
         ("no_address", 400),
