@@ -35,28 +35,39 @@ from confirmhub.ops.up import serving_at
 
 TEXT = "confirmhub demo. This file is deleted once you say so, and not before.\n"
 
+# The exit statuses, besides 0 and argparse's 2.
+FAILED, SAID_NO, NOT_IN_TIME, STOPPED = 1, 3, 4, 130
+
+# What a call that was refused ends with, by where its confirmation is then.
+_OVER = "nothing was done, and this question is over. Only a new call asks a new question."
+_ENDS = {
+    "denied": (SAID_NO, f"The no ends it: {_OVER}"),
+    "revoked": (SAID_NO, f"The yes was taken back before it was used: {_OVER}"),
+    "cancelled": (SAID_NO, f"The question was taken back: {_OVER}"),
+    "expired": (NOT_IN_TIME, f"Time ran out before there was a yes to use: {_OVER}"),
+}
+
 
 def main() -> int:
-    """Run the demo. Returns the exit status: 0 when the walk came to its end."""
+    """Run the demo. Returns the exit status: 0 when what was asked for was done."""
     options = _parse()
     logging.disable()  # the SDK logs what is told here in its own words
     try:
         url = options.url or (f"http://localhost:{options.port}" if options.port else _found())
         call = _call_of(*options.call) if options.call else None
-        asyncio.run(_demo(url.rstrip("/"), auto=options.auto, call=call))
+        return asyncio.run(_demo(url.rstrip("/"), auto=options.auto, call=call))
     except KeyboardInterrupt:
         say("\nStopped.")
-        return 130
+        return STOPPED
     except Exception as exc:
         problem = _words(exc)
         if problem is None:
             raise
         sys.stderr.write(f"confirmhub: {problem}\n")
-        return 1
-    return 0
+        return FAILED
 
 
-async def _demo(url: str, *, auto: bool, call: tuple[str, dict[str, Any]] | None) -> None:
+async def _demo(url: str, *, auto: bool, call: tuple[str, dict[str, Any]] | None) -> int:
     await _look_for(url)
     async with _person(auto=auto) as person:
         asked: set[str] = set()
@@ -81,10 +92,10 @@ async def _demo(url: str, *, auto: bool, call: tuple[str, dict[str, Any]] | None
             tools = (await client.list_tools()).tools
             say(f"\n  Signed in. The server's tools: {', '.join(tool.name for tool in tools)}")
             if call is None:
-                await _walk(client, url)
-            else:
-                step(2, f"Call {call[0]}({display.text(json.dumps(call[1], ensure_ascii=False))})")
-                _show(await _call(client, *call))
+                return await _walk(client, url)
+            step(2, f"Call {call[0]}({display.text(json.dumps(call[1], ensure_ascii=False))})")
+            result = await _call(client, *call)
+            return await _end(client, url) if result.is_error else 0
 
 
 def _scopes(link: str) -> set[str]:
@@ -92,33 +103,68 @@ def _scopes(link: str) -> set[str]:
     return set(" ".join(parse_qs(urlsplit(link).query).get("scope", [])).split())
 
 
-async def _walk(client: Client, url: str) -> None:
+async def _walk(client: Client, url: str) -> int:
     file = await _make_file(client)
-    step(2, f"The agent calls delete_file({display.text(str(file))})")
-    result = await _call(client, "delete_file", {"path": str(file)})
-    _show(result)
-    say(f"  The file is {'still there' if file.exists() else 'gone'}.")
+    try:
+        step(2, f"The agent calls delete_file({display.text(str(file))})")
+        result = await _call(client, "delete_file", {"path": str(file)})
+        say(f"  The file is {'still there' if file.exists() else 'gone'}.")
+        if result.is_error:
+            return await _end(client, url)
 
-    confirmation_id = (result.structured_content or {}).get("confirmation_id") or await _newest(client)
-    file.write_text(TEXT, encoding="utf-8")
-    step(3, "The file is put back, and the agent tries the same confirmation again")
-    replay = await client.call_tool("redeem_confirmation", {"confirmation_id": confirmation_id})
-    _show(replay)
-    if not replay.is_error or not file.exists():
-        raise CannotStart("the replay was not refused; please report this as a bug")
-    say("  The file is still there: a yes is for one action, once.")
-    file.unlink()
-    say(f"\n  The record: {url}/confirm/{confirmation_id}")
+        confirmation_id = (result.structured_content or {})["confirmation_id"]
+        file.write_text(TEXT, encoding="utf-8")
+        step(3, "The file is put back, and the agent tries the same confirmation again")
+        replay = await client.call_tool("redeem_confirmation", {"confirmation_id": confirmation_id})
+        _show(replay)
+        if not replay.is_error or not file.exists():
+            raise CannotStart("the replay was not refused; please report this as a bug")
+        say("  The file is still there: a yes is for one action, once.")
+        say(f"\n  The record: {url}/confirm/{confirmation_id}")
+        return 0
+    finally:
+        file.unlink(missing_ok=True)
 
 
 async def _call(client: Client, name: str, arguments: dict[str, Any]) -> CallToolResult:
-    """Call a tool, and wait for as long as a person may take."""
+    """Call a tool, wait for as long as a person may take, and show what it answers.
+
+    Where the target changed meanwhile the server has the agent call again, for the person to see the change.
+    """
+    advice = f"Call {name} again with the same arguments"
+    while True:
+        result = await _wait(client, name, arguments)
+        _show(result)
+        if not (result.is_error and advice in _text(result)):
+            return result
+        say(f"\n  So the agent calls {name} again with the same arguments. Decide on what is there now:")
+
+
+async def _wait(client: Client, name: str, arguments: dict[str, Any]) -> CallToolResult:
     result = await client.call_tool(name, arguments)
+    told = False
     while (data := result.structured_content or {}).get("status") == "waiting_for_person":
-        say("  Still waiting; the page is there until the question expires ...")
+        if not told:
+            say("  Still waiting; the page is there until the question expires ...")
+            told = True
         again = {"confirmation_id": data["confirmation_id"]}
         result = await client.call_tool("redeem_confirmation", again)
     return result
+
+
+async def _end(client: Client, url: str) -> int:
+    """Say what became of the question of a call that was refused. The exit status."""
+    listed = await client.call_tool("list_confirmations", {"limit": 1})
+    found: list[dict[str, Any]] = (listed.structured_content or {}).get("confirmations", [])
+    if not found:
+        say("  The server asked nobody.")
+        return FAILED
+    status, words = _ENDS.get(found[0]["status"], (FAILED, ""))
+    if words:
+        say(f"  {words}")
+    if found[0]["status"] != "expired":  # what nobody decided in time has no page
+        say(f"\n  The record: {url}/confirm/{found[0]['confirmation_id']}")
+    return status
 
 
 async def _look_for(url: str) -> None:
@@ -168,15 +214,6 @@ async def _make_file(client: Client) -> Path:
             "Run it on the server's machine, as the user that runs ./hub up"
         ) from exc
     return file
-
-
-async def _newest(client: Client) -> str:
-    """The confirmation of a call that was refused, whose answer does not name it."""
-    listed = await client.call_tool("list_confirmations", {"limit": 1})
-    found: list[dict[str, Any]] = (listed.structured_content or {}).get("confirmations", [])
-    if not found:
-        raise CannotStart("the server asked nobody, so there is nothing to try again")
-    return str(found[0]["confirmation_id"])
 
 
 def _show(result: CallToolResult) -> None:
@@ -248,7 +285,13 @@ def _call_of(name: str, text: str) -> tuple[str, dict[str, Any]]:
 def _parse() -> argparse.Namespace:
     # Unabbreviated: the launcher, too, looks for --auto.
     parser = argparse.ArgumentParser(
-        prog="./hub demo", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
+        prog="./hub demo",
+        description=(__doc__ or "").partition("\n")[0],
+        epilog=(
+            f"Exit status: 0 it was done; {FAILED} it could not be; {SAID_NO} the answer was no;"
+            f" {NOT_IN_TIME} nobody answered in time; {STOPPED} stopped by Ctrl-C."
+        ),
+        allow_abbrev=False,
     )
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--url", help="where confirmhub is (where the ./hub up that is running says)")

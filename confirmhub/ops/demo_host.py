@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qs, urlsplit
 
+import httpx2
 from mcp import Client
 from mcp.client import ClientRequestContext
 from mcp.client.auth import AuthorizationCodeResult
@@ -32,6 +34,8 @@ class Memory:
 
     client: OAuthClientInformationFull | None = None
     tokens: OAuthToken | None = None
+    granted: list[str] = field(default_factory=list)
+    """Every refresh token that there was: each time that more was allowed, another began."""
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return self.client
@@ -44,6 +48,8 @@ class Memory:
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         self.tokens = tokens
+        if tokens.refresh_token:
+            self.granted.append(tokens.refresh_token)
 
 
 class Loopback:
@@ -108,7 +114,7 @@ async def connected(
 ) -> AsyncIterator[Client]:
     """The SDK's own client, signed in. `show_page` gets the address of a question and the server's words.
 
-    It declares URL elicitation: the server may ask it to open a page.
+    It declares URL elicitation: the server may ask it to open a page. At the end it gives its tokens back.
 
     Raises:
         UnsafeServerError: The server, or the authorization server that it names, is not one to sign in to.
@@ -121,17 +127,32 @@ async def connected(
         await show_page(params.url, params.message)
         return ElicitResult(action="accept")
 
-    loopback = Loopback()
+    loopback, memory = Loopback(), Memory()
     async with loopback.listening():
         metadata = OAuthClientMetadata(client_name="confirmhub demo", redirect_uris=[AnyUrl(loopback.uri)])
         async with oauth.http_client(
             mcp_url,
             client_metadata=metadata,
-            storage=Memory(),
+            storage=memory,
             redirect_handler=show_sign_in,
             callback_handler=loopback.answer,
             timeout=PATIENCE,
         ) as http:
             transport = streamable_http_client(mcp_url, http_client=http)
-            async with Client(transport, elicitation_callback=open_page, cache=None) as client:
-                yield client
+            try:
+                async with Client(transport, elicitation_callback=open_page, cache=None) as client:
+                    yield client
+            finally:
+                await _give_back(http, memory)
+
+
+async def _give_back(http: httpx2.AsyncClient, memory: Memory) -> None:
+    """End what this run was allowed (RFC 7009), so that it is no longer among the connected programs."""
+    assert isinstance(http.auth, oauth.Host)
+    known = http.auth.context.oauth_metadata
+    if memory.client is None or known is None or known.revocation_endpoint is None:
+        return
+    for token in memory.granted:
+        form = {"token": token, "token_type_hint": "refresh_token", "client_id": memory.client.client_id}
+        with contextlib.suppress(httpx2.HTTPError):  # of a server that is gone; they end by themselves
+            await http.post(str(known.revocation_endpoint), data=form, auth=httpx2.Auth())

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import logging
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 from django.contrib.auth.models import User
+from django.test import Client as Browser
 
+from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
-from confirmhub.confirmations.states import Status
+from confirmhub.confirmations.states import Status, Verdict
+from confirmhub.oauth import connections
 from confirmhub.ops import demo
+from tests.bridge.hosts import decide_at, in_database
+from tests.confirmations.clock import make_overdue
 from tests.factories import PASSWORD, kinds_of_events
 
 WITHIN = 120  # seconds
@@ -50,6 +59,7 @@ def test_the_whole_walk_with_a_browser(url: str, root: Path, alice: User) -> Non
     ]:
         assert line in ran.stdout
     assert list(root.iterdir()) == []
+    assert connections.list_connections(user=alice) == []
 
 
 def test_it_finds_the_running_service_and_calls_any_tool(
@@ -149,3 +159,143 @@ def test_without_a_browser_it_says_what_to_install(
     monkeypatch.setattr(shutil, "which", lambda _: None)
 
     assert "needs Chromium on PATH" in terminal.complaint("--url", application, "--auto")
+
+
+class Sits:
+    """Somebody at the demo's screen, without a browser: they allow, and answer each question in turn."""
+
+    def __init__(self, user: User, *answers: Callable[[str], None]) -> None:
+        self._user = user
+        self._answers = list(answers)
+
+    async def allow(self, link: str) -> None:
+        back = await in_database(self._consent, link)
+        async with httpx2.AsyncClient() as http:
+            await http.get(back)
+
+    async def decide(self, link: str) -> None:
+        await in_database(self._answers.pop(0), link)
+
+    def _consent(self, link: str) -> str:
+        browser = Browser(SERVER_NAME="localhost")
+        browser.force_login(self._user, backend="django.contrib.auth.backends.ModelBackend")
+        parts = urlsplit(link)
+        return browser.post(f"{parts.path}?{parts.query}", {"verdict": "allow"})["Location"]
+
+
+type Walk = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def walk(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], url: str, root: Path, alice: User
+) -> Walk:
+    """Run the demo with somebody at its screen. The exit status, and what was printed."""
+
+    def run(*answers: Callable[[str], None], arguments: tuple[str, ...] = ()) -> tuple[int, str]:
+        monkeypatch.setattr(logging, "disable", lambda: None)
+        monkeypatch.setattr(sys, "argv", ["demo", "--url", url, *arguments])
+        monkeypatch.setattr(demo, "AtTheScreen", lambda: Sits(alice, *answers))
+        status = demo.main()
+        printed = capsys.readouterr()
+        assert printed.err == ""
+        return status, printed.out
+
+    return run
+
+
+def deny(page: str) -> None:
+    decide_at(page, Verdict.DENY)
+
+
+def let_expire(page: str) -> None:
+    confirmation = Confirmation.objects.get(id=page.rpartition("/")[2])
+    asked_at = confirmation.requested_at
+    make_overdue(confirmation, requested_at=asked_at - dt.timedelta(hours=1), decide_by=asked_at)
+
+
+def take_back(page: str) -> None:
+    """Say yes, and think better of it before the host comes for it."""
+    decide_at(page)
+    confirmation = Confirmation.objects.get(id=page.rpartition("/")[2])
+    ledger.revoke(
+        confirmation_id=confirmation.id,
+        revoker=User.objects.get(pk=confirmation.requester_subject),
+        reason="No.",
+    )
+
+
+@pytest.mark.parametrize("answer", [deny, take_back])
+def test_a_no_ends_the_walk(walk: Walk, root: Path, answer: Callable[[str], None]) -> None:
+    status, printed = walk(answer)
+
+    assert status == demo.SAID_NO
+    assert "nothing was done" in printed
+    assert "Only a new call asks a new question" in printed
+    assert "\n3  " not in printed
+    assert f"/confirm/{Confirmation.objects.get().id}" in printed
+    assert list(root.iterdir()) == []
+
+
+def test_a_question_that_nobody_answers_is_told_and_is_no_success(walk: Walk, root: Path) -> None:
+    status, printed = walk(let_expire)
+
+    assert status == demo.NOT_IN_TIME
+    assert "Time ran out before there was a yes" in printed
+    assert "\n3  " not in printed
+    assert list(root.iterdir()) == []
+
+
+def test_what_changed_is_asked_again_and_then_the_walk_goes_on(walk: Walk, root: Path) -> None:
+    def approve_the_old(page: str) -> None:
+        decide_at(page)
+        for file in root.iterdir():
+            file.write_text("It is worth keeping now.\n")
+
+    status, printed = walk(approve_the_old, decide_at)
+
+    assert status == 0
+    assert [*Confirmation.objects.order_by("requested_at").values_list("status", flat=True)] == [
+        "revoked",
+        "redeemed",
+    ]
+    assert "calls delete_file again with the same arguments" in printed
+    assert (
+        printed.index("calls delete_file again") < printed.index("The file is gone.") < printed.index("\n3  ")
+    )
+    assert printed.endswith(f"/confirm/{Confirmation.objects.get(status='redeemed').id}\n")
+    assert "a yes is for one action, once" in printed
+
+
+def test_a_changed_target_may_be_denied(walk: Walk, root: Path) -> None:
+    def approve_the_old(page: str) -> None:
+        decide_at(page)
+        for file in root.iterdir():
+            file.write_text("It is worth keeping now.\n")
+
+    status, printed = walk(approve_the_old, deny)
+
+    assert status == demo.SAID_NO
+    assert "\n3  " not in printed
+
+
+def test_a_call_of_any_tool_ends_with_what_came_of_it(walk: Walk, file: Path) -> None:
+    call = ("--call", "delete_file", json.dumps({"path": str(file)}))
+
+    assert walk(deny, arguments=call)[0] == demo.SAID_NO
+    assert walk(let_expire, arguments=call)[0] == demo.NOT_IN_TIME
+    assert walk(arguments=("--call", "list_files", '{"path": "/nowhere"}'))[0] == demo.FAILED
+    assert walk(arguments=("--call", "list_files", "{}"))[0] == 0
+
+
+def test_help_names_each_exit_status(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["demo", "--help"])
+
+    with pytest.raises(SystemExit):
+        demo.main()
+
+    printed = capsys.readouterr().out
+    for status in (0, demo.FAILED, demo.SAID_NO, demo.NOT_IN_TIME, demo.STOPPED):
+        assert f"{status} " in printed
