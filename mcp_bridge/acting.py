@@ -30,10 +30,13 @@ from confirmhub.confirmations.queries import Standing
 from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Result, Status
 from mcp_bridge.errors import text_of
-from mcp_bridge.guarded import Guarded, NotNow, call_author
-from mcp_bridge.threads import Turn, in_thread, turn
+from mcp_bridge.guarded import Guarded, NotNow, call_author, in_time
+from mcp_bridge.threads import Turn, in_thread, look_in_thread, turn
 
 logger = logging.getLogger(__name__)
+
+# Hosts end a call after 60 s, and it may have waited 20 s for a person. What has been redeemed has no limit.
+LOOK_WITHIN = 30.0  # seconds
 
 LONG = 1.0  # seconds of waiting for a turn, after which the caller may have left, or lost the right to it
 
@@ -174,14 +177,25 @@ async def _look_again(call: Call, confirmation: Standing, run: _Run) -> Observat
     return seen
 
 
-async def look(call: Call, run: _Run) -> Observation:
-    """What the target is. `run` is for what blocks.
+async def first_look(call: Call) -> Observation:
+    """What the target is before anybody is asked. It may be given up at any moment.
 
     Raises:
+        NotNow: It took too long, or waited too long for a thread.
+        TypeError: As `look`.
+    """
+    return await in_time(look(call, look_in_thread), LOOK_WITHIN)
+
+
+async def look(call: Call, run: _Run) -> Observation:
+    """What the target is. `run` is for what blocks, and has no limit: a thread cannot be ended.
+
+    Raises:
+        NotNow: A coroutine took too long.
         TypeError: `observe` gave something else. Nobody is asked about a target that was not looked at.
     """
     in_thread = run if call.guarded.observe_blocks else None
-    seen: object = await call_author(in_thread, call.guarded.observe, call.arguments)
+    seen: object = await call_author(in_thread, call.guarded.observe, call.arguments, within=LOOK_WITHIN)
     if not isinstance(seen, Observation):
         given = type(seen).__name__
         raise TypeError(f"observe of {call.guarded.name} returned {given} where an Observation is due")

@@ -115,7 +115,9 @@ async def _call(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredRe
 
 
 async def _first_round(call: acting.Call, ctx: Ctx) -> CallToolResult | InputRequiredResult:
-    confirmation = await in_thread(_ask, call, await acting.look(call, in_thread))
+    with rounds.place_to_look():
+        seen = await acting.first_look(call)
+    confirmation = await in_thread(_ask, call, seen)
     if confirmation.status == Status.APPROVED:
         return await _finish(call, confirmation.id, ctx)
     if rounds.can_open_pages(ctx):

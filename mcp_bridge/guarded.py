@@ -39,9 +39,10 @@ class Guarded[Arguments: BaseModel]:
     """A tool whose effect a person allows first, each time.
 
     `observe` and `execute` may block and use the ORM: they run in a thread, and so many at once as there
-    are. Or they are coroutine functions, which run on the event loop, as many as are called. Both may raise
-    ToolError, whose text reaches the model. `execute` gets what `observe` saw right before, and must act on
-    that target or not at all; it says what it did in a sentence. It runs at most once for a receipt.
+    are. Or they are coroutine functions, which run on the event loop, as many as are called; there `observe`
+    is cancelled after half a minute, and `execute` never. Both may raise ToolError, whose text reaches the
+    model. `execute` gets what `observe` saw right before, and must act on that target or not at all; it says
+    what it did in a sentence. It runs at most once for a receipt.
 
     Raises:
         ImproperlyConfigured: No call of it could end well; the text says why.
@@ -72,10 +73,23 @@ class Guarded[Arguments: BaseModel]:
     """
 
     def __post_init__(self) -> None:
-        if faults := " ".join(self._faults()):
+        if faults := " ".join(self._faults_in_kind()) or " ".join(self._faults()):
             raise ImproperlyConfigured(f"{display.short(self.name, SHOWN)}: {faults}")
 
+    def _faults_in_kind(self) -> Iterator[str]:
+        arguments: object = self.arguments  # the author's, who may check no types
+        if not (isinstance(arguments, type) and issubclass(arguments, BaseModel)):
+            yield "Its arguments must be a class that derives from pydantic.BaseModel."
+        if not isinstance(self.scopes, frozenset):
+            yield "Its scopes must be a frozenset of names."
+        for name, takes in (("observe", "(arguments)"), ("execute", "(receipt, arguments, seen)")):
+            if not _fits(getattr(self, name), takes.count(",") + 1):
+                yield f"It must be possible to call its {name} as {name}{takes}."
+
     def _faults(self) -> Iterator[str]:
+        for name, of in self.arguments.model_fields.items():
+            if of.alias or of.validation_alias or of.serialization_alias or of.exclude:
+                yield f"The argument {name} must have no alias and not be excluded."
         try:
             Action(audience=settings.MCP_RESOURCE, name=self.name, arguments={})
         except InvalidAction as exc:
@@ -127,24 +141,61 @@ class Guarded[Arguments: BaseModel]:
         return action
 
 
+def _fits(function: object, number: int) -> bool:
+    """Whether it can be called with so many arguments, as far as it says."""
+    try:
+        inspect.signature(function).bind(*range(number))  # type: ignore[arg-type]  # it may be anything
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # one of those in C that do not say
+    return True
+
+
 async def call_author[R](
-    in_thread: Callable[..., Awaitable[Any]] | None, function: Callable[..., R | Awaitable[R]], *args: object
+    in_thread: Callable[..., Awaitable[Any]] | None,
+    function: Callable[..., R | Awaitable[R]],
+    *args: object,
+    within: float | None = None,
 ) -> R:
     """What an author's function gives, called in a thread; or, where that is None, on the event loop.
 
+    There it is cancelled after `within` seconds. A thread runs to its end.
+
     Raises:
+        NotNow: It was cancelled.
         RuntimeError: It ended with what would end the process.
         BaseException: As the function does else.
     """
     try:
         given = await in_thread(function, *args) if in_thread else function(*args)
-        found: R = await given if inspect.isawaitable(given) else given
+        if not inspect.isawaitable(given):
+            return given
+        found: R = await (given if within is None else in_time(given, within))
     except (Exception, asyncio.CancelledError):
         raise
     except BaseException as exc:
         # A tool has no say in that. In a thread it is no other.
         raise RuntimeError(f"The tool ended with {type(exc).__name__}.") from exc
     return found
+
+
+async def in_time[R](look: Awaitable[R], within: float) -> R:
+    """What comes of a look at a target, which is cancelled after so many seconds.
+
+    Raises:
+        NotNow: It was cancelled.
+    """
+    try:
+        async with asyncio.timeout(within) as limit:
+            return await look
+    except TimeoutError as exc:
+        if not limit.expired():
+            raise  # of the author's own making
+        raise NotNow(_UNSEEN) from exc
+
+
+_UNSEEN = "The tool did not get to see its target in time. Nothing was done. Try again later."
 
 
 def is_coroutine_function(function: Callable[..., object]) -> bool:

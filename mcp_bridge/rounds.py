@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import random
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -22,7 +24,7 @@ from starlette.requests import Request
 
 from confirmhub import display
 from confirmhub.confirmations import waiting
-from confirmhub.confirmations.errors import Busy
+from confirmhub.confirmations.errors import SOON, Busy
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.states import Mode, Status
 from mcp_bridge import answers, auth
@@ -33,10 +35,11 @@ HOLD = dt.timedelta(seconds=20)
 SPREAD = 0.25  # of a round's length
 LAST = 8
 
-MOST_WAITING = 5_000  # in one process
+# In one process, for a person; and as many while their tools look at what the person would be asked about.
+MOST_WAITING = 5_000
 MOST_OF_ONE = 2_500  # of them of one caller
 
-_places = waiting.Places()
+_places, _looks = waiting.Places(), waiting.Places()
 
 PAGE, FORM = "page", "form"  # what a request is called, and its answer, by the way it asks
 
@@ -134,6 +137,20 @@ async def hold(
         raise _closed()
     await _check_token()
     return status
+
+
+@contextmanager
+def place_to_look() -> Iterator[None]:
+    """Hold a place while the running call's tool looks at its target: the tool may hang.
+
+    Raises:
+        Busy: There is none left, or none for this caller.
+    """
+    try:
+        with _looks.one(auth.caller(), most=MOST_WAITING, each=MOST_OF_ONE):
+            yield
+    except waiting.Crowded as exc:
+        raise Busy(retry_after=SOON) from exc
 
 
 async def is_undecided(confirmation: Confirmation, ctx: Context[Any, Any]) -> bool:

@@ -1,7 +1,8 @@
 """The one crossing from the event loop to code that blocks: the ORM, files, a guarded tool's effect.
 
 What acts has threads of its own, and as many turns as threads: whoever has a turn finds a thread at once, so
-that what was redeemed does not queue behind what others ask.
+that what was redeemed does not queue behind what others ask. What looks at a target before anybody is asked
+has its own, too: an author's code may hang there, no thread can be ended, and all others go on without those.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import NamedTuple, Self
 from confirmhub.confirmations.threads import Threads
 
 THREADS = 4  # one database connection each
-ACTING = 16  # the same, where what acts uses the database
+LOOKING = 8  # the same, where what is looked at is in the database
+ACTING = 16  # the same, where what acts uses it
 
 
 class _Running(NamedTuple):
     asking: Threads
+    looking: Threads
     acting: Threads
     turns: asyncio.Semaphore
 
@@ -51,6 +54,7 @@ async def running() -> AsyncIterator[None]:
     global _running  # noqa: PLW0603 - one per process, like the connections that it keeps
     mine = _running = _Running(
         Threads(count=THREADS, name="bridge"),
+        Threads(count=LOOKING, name="looking"),
         Threads(count=ACTING, name="acting"),
         asyncio.Semaphore(ACTING),
     )
@@ -59,6 +63,7 @@ async def running() -> AsyncIterator[None]:
     finally:
         _running = None
         await mine.asking.close()
+        await mine.looking.close()
         await mine.acting.close()
 
 
@@ -69,6 +74,15 @@ async def in_thread[**P, R](call: Callable[P, R], *args: P.args, **kwargs: P.kwa
         RuntimeError: The bridge is not running.
     """
     return await _now().asking.run(call, *args, **kwargs)
+
+
+async def look_in_thread[**P, R](call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """As `in_thread`, in one of those that are there to look at targets.
+
+    Raises:
+        RuntimeError: The bridge is not running.
+    """
+    return await _now().looking.run(call, *args, **kwargs)
 
 
 async def turn() -> Turn:

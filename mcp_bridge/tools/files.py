@@ -24,7 +24,7 @@ from confirmhub.confirmations.receipts import Receipt
 from mcp_bridge import guard
 from mcp_bridge.guarded import Guarded
 from mcp_bridge.registry import BridgeTool, hub_tool
-from mcp_bridge.threads import in_thread
+from mcp_bridge.threads import look_in_thread
 from mcp_bridge.tools import holding, looking, moving, paths
 
 MAX_LISTED = 200
@@ -63,7 +63,7 @@ async def list_files(
     ] = None,
 ) -> Listing:
     """List a folder that is open to the file tools, or the open folders themselves; at most 200 names."""
-    return await in_thread(_list, path)
+    return await look_in_thread(_list, path)
 
 
 def _list(path: str | None) -> Listing:

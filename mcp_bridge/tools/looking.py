@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from mcp.server.mcpserver.exceptions import ToolError
 
+from mcp_bridge import threads
 from mcp_bridge.guarded import NotNow
 from mcp_bridge.tools import holding, paths
 
@@ -28,9 +29,9 @@ CHUNK = 2**20  # bytes
 # One call looks three times at most and may wait 20 s for a person besides; hosts end a call after 60 s.
 LOOK_WITHIN = 10.0  # seconds
 
-# Looks at large files run in the threads that all calls share. Half of those stay free.
+# Of the threads in which targets are looked at, half stay free of large files.
 LARGE = 16 * 2**20  # bytes
-MOST_LARGE = 4
+MOST_LARGE = threads.LOOKING // 2
 _large = threading.BoundedSemaphore(MOST_LARGE)
 
 

@@ -16,7 +16,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr
 
 from confirmhub.confirmations import ledger
 from confirmhub.confirmations.models import Confirmation
@@ -234,8 +234,12 @@ def test_what_a_tool_that_shares_the_transaction_refuses_leaves_the_yes_to_be_us
     assert kinds_of_events(asked) == ["requested", "approve", "redeemed", "succeeded"]
 
 
+class Note(BaseModel):
+    text: str = Field("", exclude=True)
+
+
 class Hidden(Pay):
-    note: str = Field("", exclude=True)
+    note: Note
 
 
 class Masked(Pay):
@@ -245,7 +249,7 @@ class Masked(Pay):
 @pytest.mark.parametrize(
     "arguments",
     [
-        Hidden(to="DE89370400440532013000", cents=1, note="executed, and never shown"),
+        Hidden(to="DE89370400440532013000", cents=1, note=Note(text="executed, and never shown")),
         Masked(to="DE89370400440532013000", cents=1, password=SecretStr("one of many with one mask")),
     ],
 )

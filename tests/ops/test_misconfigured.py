@@ -96,41 +96,40 @@ def test_tools_that_do_not_load_are_one_line_at_the_first_start_and_at_the_next(
     ],
 )
 def test_each_way_in_which_tools_do_not_load_has_its_advice(
-    tmp_path: Path, source: str | None, says: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    source: str | None,
+    says: str,
 ) -> None:
     if source is not None:
         (tmp_path / "mine.py").write_text(source)
-    load = """
-import django
-from confirmhub.ops import misconfigured
-with misconfigured.telling():
-    django.setup()
-    misconfigured.load_tools()
-"""
-    ran = subprocess.run(
-        [sys.executable, "-c", load],
-        cwd=ROOT,
-        env=os.environ | {"GUARDED_TOOLS": "mine", "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
 
-    assert ran.returncode == os.EX_CONFIG
-    assert says in ran.stderr.splitlines()[-1]
-    assert ("Traceback" in ran.stderr) == ("must return" not in says)  # for the author, in the log
+    with (
+        override_settings(GUARDED_TOOLS=["mine"]),
+        pytest.raises(SystemExit) as ended,
+        misconfigured.telling(),
+    ):
+        misconfigured.load_tools()
+
+    said = capsys.readouterr().err
+    assert ended.value.code == os.EX_CONFIG
+    assert says in said.splitlines()[-1]
+    assert ("Traceback" in said) == ("must return" not in says)  # for the author, in the log
 
 
 DEFINITION = """
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from mcp_bridge.guard import Guarded, as_tool
 class Nothing(BaseModel):
     {fields}
-words = dict(name="do_it", title="Do", description="Does.", question="Do it?", scopes=frozenset())
 async def act(*_): ...
+words = dict(name="do_it", title="Do", description="Does.", question="Do it?", scopes=frozenset())
+words |= dict(arguments=Nothing, observe=print, execute=act)
 def tools():
-    return [as_tool(Guarded(**words | dict({wrong}), arguments=Nothing, observe=print, execute=act))]
+    return [as_tool(Guarded(**words | dict({wrong})))]
 """
 
 
@@ -143,6 +142,14 @@ def tools():
         ("scopes=frozenset(['bank:pay'])", "...", "There is no scope bank:pay; there are confirm:read,"),
         ("one_transaction=True", "...", "Write it with def, not with async def."),
         ("", "ctx: int", "An argument cannot be named ctx"),
+        ("", "to: str = Field(alias='payee')", "The argument to must have no alias and not be excluded"),
+        ("", "to: str = Field('', exclude=True)", "The argument to must have no alias and not be excluded"),
+        ("scopes='files:delete'", "...", "Its scopes must be a frozenset of names."),
+        ("arguments=Nothing()", "...", "Its arguments must be a class that derives from pydantic.BaseModel."),
+        ("arguments=dict", "...", "Its arguments must be a class that derives from pydantic.BaseModel."),
+        ("observe=lambda: 1", "...", "It must be possible to call its observe as observe(arguments)."),
+        ("observe=None", "...", "It must be possible to call its observe as observe(arguments)."),
+        ("execute=lambda a, b: a", "...", "as execute(receipt, arguments, seen)."),
     ],
 )
 def test_a_definition_of_which_no_call_could_end_well_stops_the_start(
@@ -156,4 +163,4 @@ def test_a_definition_of_which_no_call_could_end_well_stops_the_start(
         pytest.raises(ImproperlyConfigured, match=re.escape(says)) as raised,
     ):
         misconfigured.load_tools()
-    assert f"({tmp_path}/wrong.py, line 9)" in str(raised.value)
+    assert f"({tmp_path}/wrong.py, line 10)" in str(raised.value)
