@@ -41,9 +41,10 @@ admin/record.html: field.contents field.field.name field.label|capfirst
     inline_admin_formset.opts.fields|length inline_admin_formset.opts.verbose_name_plural|capfirst name
 api/docs.html: line refusal.name refusal.status refusal.what route.method route.name route.path
     route.scope route.what row.kind row.name row.what table.title
-notifications/account.html: field.errors form.non_field_errors hours.ends.value|default_if_none:''
+notifications/account.html: channel field.errors form.non_field_errors hours.ends.value|default_if_none:''
     hours.starts.value|default_if_none:'' label line.channel line.failure line.sent line.where mail
     mail_folder one quiet.ends quiet.starts quiet.zone secret value way.address.value|default_if_none:''
+    words
 notifications/notice.html: heading invitation label link recipient value
 notifications/notice.txt: heading invitation label link recipient value
 oauth2_provider/authorize.html: host redirect_host scope.words since|date:"j~F~Y"

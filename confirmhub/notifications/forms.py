@@ -12,6 +12,13 @@ from confirmhub.notifications.models import Via
 
 MOST = 10  # destinations of one person
 MAX_TOKEN = 200  # characters
+# What a channel posts to; for mail, the account says it.
+ADDRESSES = {
+    Via.SLACK: "the URL of the channel's incoming webhook, such as https://hooks.slack.com/services/T0/B0/x",
+    Via.TEAMS: "the URL of the workflow that posts the webhook's alerts in the chat or channel",
+    Via.NTFY: "the topic's URL, such as https://ntfy.sh/my-topic",
+    Via.WEBHOOK: "the URL that takes the messages, each signed as Standard Webhooks says",
+}
 ZONES = sorted(available_timezones())
 
 
@@ -35,6 +42,9 @@ class DestinationForm(forms.Form):
             return {"channel": channel, "address": "", "token": ""}
         if channel is None:
             return fields
+        if not address:
+            self.add_error("address", f"Enter {ADDRESSES[Via(channel)]}.")
+            return fields
         try:
             parts = outward.check(address)
         except outward.UnusableAddressError as exc:
@@ -42,9 +52,8 @@ class DestinationForm(forms.Form):
             return fields
         if channel == Via.NTFY and (parts.query or not parts.path.rpartition("/")[2]):
             self.add_error("address", "The address must end in the topic, such as https://ntfy.sh/my-topic.")
-        if channel != Via.NTFY and fields.get("token"):
-            self.add_error("token", "An access token goes with ntfy alone.")
-        return fields
+        # Typed before another channel was chosen, where there is no such field.
+        return fields if channel == Via.NTFY else fields | {"token": ""}
 
 
 class QuietForm(forms.Form):

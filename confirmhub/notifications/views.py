@@ -17,7 +17,7 @@ from confirmhub import display
 from confirmhub.notifications import trials
 from confirmhub.notifications.channels.mail import folder
 from confirmhub.notifications.channels.webhook import new_secret
-from confirmhub.notifications.forms import MOST, ZONES, DestinationForm, QuietForm
+from confirmhub.notifications.forms import ADDRESSES, MOST, ZONES, DestinationForm, QuietForm
 from confirmhub.notifications.models import Destination, QuietHours, Via
 
 USUAL = {"starts": "22:00", "ends": "07:00", "zone": "UTC"}
@@ -148,8 +148,9 @@ def _page(
         "mail": user.email and display.text(user.email),
         "mail_folder": files and display.text(files),
         "channels": Via.choices,
+        "addresses": [(channel.value, words) for channel, words in ADDRESSES.items()],
         "form": refused,
-        "way": way or DestinationForm(),
+        "way": way or DestinationForm(initial={"channel": Via.EMAIL}),
         "hours": hours or QuietForm(initial=quiet or USUAL),
         "secret": secret,
         "tried": tried,

@@ -152,16 +152,21 @@ def test_a_mail_server_that_stays_away_is_given_up_in_the_end(
         assert attempt().given_up_at is not None
 
 
-def test_without_a_mail_server_a_notice_becomes_a_file(
-    asked: Confirmation, settings: pytest.FixtureRequest, tmp_path: Path
+def test_without_a_mail_server_each_notice_becomes_a_file_that_a_mail_program_opens(
+    asked: Confirmation, agent: Principal, settings: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    backend = "django.core.mail.backends.filebased.EmailBackend"
+    make_pending(agent, action=replace(asked_action(), name="payments.refund"))
+    backend = "confirmhub.notifications.channels.folder.EmailBackend"
     settings.MAILERS = {"default": {"BACKEND": backend, "OPTIONS": {"file_path": str(tmp_path)}}}
 
-    assert attempt().sent_at is not None
+    deliver()
 
-    (file,) = tmp_path.iterdir()
-    assert f"/confirm/{asked.id}" in file.read_text()
+    files = list(tmp_path.iterdir())
+    assert {file.suffix for file in files} == {".eml"}
+    mails = [email.message_from_bytes(file.read_bytes(), policy=email.policy.SMTP) for file in files]
+    links = [re.findall("/confirm/[-0-9a-f]+", mail.get_body(("plain",)).get_content()) for mail in mails]
+    assert sorted(links) == sorted([f"/confirm/{row.id}"] for row in Confirmation.objects.all())
+    assert all(file.read_bytes().endswith(b"--\r\n") for file in files)  # and nothing after the last part
 
 
 def test_pauses_grow_up_to_a_limit() -> None:
