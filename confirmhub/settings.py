@@ -221,7 +221,7 @@ _mail_server = {
 }
 MAILERS = {
     "default": {
-        "BACKEND": "django.core.mail.backends.filebased.EmailBackend",
+        "BACKEND": "confirmhub.notifications.channels.folder.EmailBackend",
         "OPTIONS": {"file_path": _mail_folder},
     }
     if _mail_folder

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import email
 import json
+import re
 import socket
+from email.policy import SMTP
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from tests.confirmations.clock import make_overdue
 from tests.factories import make_user
 from tests.invariants import proves
 from tests.notifications.smtp import Sink
-from tests.notifications.support import DELETE
+from tests.notifications.support import DELETE, delete
 
 MINUTE = dt.timedelta(minutes=1)
 
@@ -155,16 +158,18 @@ def test_a_mail_server_that_stays_away_is_given_up_in_the_end(
 def test_without_a_mail_server_each_notice_becomes_a_file_that_a_mail_program_opens(
     asked: Confirmation, agent: Principal, settings: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    make_pending(agent, action=replace(asked_action(), name="payments.refund"))
+    ledger.request(requester=agent, action=delete("/srv/demo/other.txt"))
     backend = "confirmhub.notifications.channels.folder.EmailBackend"
     settings.MAILERS = {"default": {"BACKEND": backend, "OPTIONS": {"file_path": str(tmp_path)}}}
 
-    deliver()
+    leased = outbox.lease_notices(limit=10, lease=MINUTE, lane=outbox.Lane.MAIL)
+    delivery.deliver(notice_ids=[notice.id for notice in leased])
 
-    files = list(tmp_path.iterdir())
+    files = sorted(tmp_path.iterdir())
     assert {file.suffix for file in files} == {".eml"}
-    mails = [email.message_from_bytes(file.read_bytes(), policy=email.policy.SMTP) for file in files]
-    links = [re.findall("/confirm/[-0-9a-f]+", mail.get_body(("plain",)).get_content()) for mail in mails]
+    mails = [email.message_from_bytes(file.read_bytes(), policy=SMTP) for file in files]
+    texts = [mail.get_body(("plain",)).get_content() for mail in mails]
+    links = [re.findall("/confirm/[-0-9a-f]+", text) for text in texts]
     assert sorted(links) == sorted([f"/confirm/{row.id}"] for row in Confirmation.objects.all())
     assert all(file.read_bytes().endswith(b"--\r\n") for file in files)  # and nothing after the last part
 
