@@ -45,14 +45,20 @@ class Agent:
 
 
 @pytest.fixture
-def agent_after(file: Path, root: Path, transactional_db: None, alice: User) -> Iterator[Agent]:
-    """An agent whose first server was killed while it deleted the file, and who talks to the next."""
+def token(file: Path, root: Path, transactional_db: None, alice: User) -> str:
+    """Of an agent whose server was killed while it deleted the file."""
     token = make_token(alice, resource=f"http://{BALANCER}/mcp")
     with replica(keys=KEYS, root=root, tools="tests.bridge.cut_off") as address:
         call = Agent(address, token)
         decide_at(call("delete_file", path=str(file))["structuredContent"]["page"])
         with pytest.raises(httpx2.TransportError):
             call("delete_file", path=str(file))
+    return token
+
+
+@pytest.fixture
+def agent_after(root: Path, token: str) -> Iterator[Agent]:
+    """The same agent, who talks to the next server."""
     with replica(keys=KEYS, root=root) as address:
         yield Agent(address, token)
 
@@ -93,7 +99,7 @@ def test_a_deletion_that_was_cut_off_is_told_as_unknown_and_left_to_a_person(
 
 
 def test_a_deletion_that_was_cut_off_stands_in_the_operators_list_of_unknown_outcomes(
-    agent_after: Agent, settings: Settings, tmp_path: Path
+    token: str, settings: Settings, tmp_path: Path
 ) -> None:
     settings.STATIC_ROOT = tmp_path
     row = Confirmation.objects.get()

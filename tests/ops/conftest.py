@@ -9,6 +9,7 @@ import shutil
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.bridge.serving import run
 from tests.ops.service import Service, short_folder
 from tests.ops.wiring import Echo
 
+type Up = Callable[..., Service]
+
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
@@ -29,18 +32,54 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
+@pytest.fixture(scope="session")
+def kept() -> Iterator[Path]:
+    """A folder that stays: whoever starts on it first makes the data, which takes as long as all the rest."""
+    made = short_folder()
+    yield made
+    shutil.rmtree(made)
+
+
 @pytest.fixture
-def up(folder: Path) -> Iterator[Callable[..., Service]]:
+def new(kept: Path, folder: Path) -> Path:
+    """A folder without data, and the one that stays if it can be."""
+    return folder if (kept / "state").exists() else kept
+
+
+@pytest.fixture
+def up(folder: Path) -> Iterator[Up]:
     """Start `up` on a state folder of this test. What still runs afterwards is killed."""
+    with starting(folder) as start:
+        yield start
+
+
+@pytest.fixture
+def up_new(new: Path) -> Iterator[Up]:
+    """The same, for a first start."""
+    with starting(new) as start:
+        yield start
+
+
+@pytest.fixture
+def up_kept(kept: Path) -> Iterator[Up]:
+    """The same on the folder that stays, for what is to be seen at any start."""
+    with starting(kept) as start:
+        yield start
+
+
+@contextmanager
+def starting(folder: Path) -> Iterator[Up]:
     started: list[Service] = []
 
     def start(*arguments: str, port: int | None = None, settings: dict[str, str] | None = None) -> Service:
         started.append(Service(folder / "state", *arguments, port=port, settings=settings))
         return started[-1]
 
-    yield start
-    for service in started:
-        service.end()
+    try:
+        yield start
+    finally:
+        for service in started:
+            service.end()
 
 
 class Log(logging.Handler):
