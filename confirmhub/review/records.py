@@ -8,6 +8,7 @@ import json
 import re
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -165,7 +166,13 @@ class NoticeInline(Record):
     @admin.display(description="became of it")
     def became(self, row: Notice) -> str:
         if row.sent_at:
-            return f"sent {when(row.sent_at)}"
+            return f"{'written to a file' if self._into_folder(row) else 'sent'} {when(row.sent_at)}"
         if row.given_up_at:
             return f"given up {when(row.given_up_at)}"
         return f"withdrawn {when(row.withdrawn_at)}" if row.withdrawn_at else "to be sent"
+
+    @staticmethod
+    def _into_folder(row: Notice) -> bool:
+        """It is mail, and there is no mail server: it reached nobody."""
+        mailer = settings.MAILERS["default"].get("OPTIONS", {})
+        return row.recipient is not None and row.channel in ("", "email") and "file_path" in mailer

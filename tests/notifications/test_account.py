@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models.functions import Now
 from django.test import Client
 from pytest_django import Settings
 
@@ -32,6 +34,23 @@ def add(browser: Client, channel: str = "slack", address: str = HOOK, **more: st
 
 def test_whoever_has_chosen_nothing_is_told_that_mail_goes_to_their_address(browser: Client) -> None:
     assert "alice@example.org" in browser.get(PAGE).content.decode()
+
+
+def test_mail_that_is_written_to_files_is_not_called_sent(
+    browser: Client, alice: User, settings: Settings, tmp_path: Path
+) -> None:
+    add(browser, "email", "")
+    add(browser)
+    Destination.objects.filter(user=alice).update(sent_at=Now())
+    backend = "confirmhub.notifications.channels.folder.EmailBackend"
+    settings.MAILERS = {"default": {"BACKEND": backend, "OPTIONS": {"file_path": str(tmp_path)}}}
+
+    page = browser.get(PAGE).content.decode()
+
+    assert re.findall(r"last (?:sent|written to a file) 20", page) == [
+        "last written to a file 20",
+        "last sent 20",
+    ]
 
 
 def test_whoever_has_no_address_is_told_so(browser: Client, alice: User) -> None:

@@ -42,6 +42,14 @@ def test_the_inbox_lists_what_waits_for_this_person_alone(
     assert str(pending.id) not in theirs
 
 
+def test_an_empty_inbox_promises_no_mail_and_links_to_how_one_is_told(browser: Client) -> None:
+    html = browser.get("/").content.decode()
+    lead = html.partition('<p class="lead">')[2].partition("</p>")[0]
+
+    assert "mail" not in lead
+    assert 'href="/account/notices"' in lead
+
+
 def test_two_questions_of_one_kind_are_told_apart_by_their_arguments_and_check_values(
     browser: Client, agent: Principal, alice: User
 ) -> None:

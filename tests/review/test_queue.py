@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
@@ -11,7 +12,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from pytest_django import DjangoAssertNumQueries
+from pytest_django import DjangoAssertNumQueries, Settings
 
 from confirmhub.confirmations import audit, errors
 from confirmhub.confirmations.actions import Action
@@ -341,6 +342,20 @@ def test_what_is_to_be_noted_of_a_row_stands_beside_its_status(
     said = re.findall(r'<span class="note \w+">([^<]+)</span>', html)
     assert said == ["outcome unknown", "refused once", "1 notice given up"]
     assert "built-in: confirm, 1 approval, decided on the page, usable for 5 min" in html
+
+
+def test_mail_that_went_into_a_folder_is_not_called_sent(
+    onlooker: Client, agent: Principal, settings: Settings, tmp_path: Path
+) -> None:
+    asked = make_pending(agent)
+    Notice.objects.filter(confirmation=asked).update(sent_at=Now())
+    assert re.search(r"\bsent 20\d\d-", onlooker.get(row(asked)).content.decode())
+
+    settings.MAILERS = {"default": {"OPTIONS": {"file_path": str(tmp_path)}}}
+
+    html = onlooker.get(row(asked)).content.decode()
+    assert "written to a file 20" in html
+    assert not re.search(r"\bsent 20\d\d-", html)
 
 
 def test_how_far_a_quorum_has_come_stands_in_the_list(onlooker: Client, agent: Principal, bob: User) -> None:
