@@ -47,11 +47,13 @@ def said(*arguments: object) -> str:
 def test_a_receipt_is_verified_and_told_line_by_line(receipt: Path, keys: Path, alice: User) -> None:
     told = said(receipt, "--keys", keys)
 
-    assert told.startswith("The receipt is genuine. It says:\n")
+    assert told.startswith("The receipt is genuine. It says, with people by the numbers of their accounts:\n")
     assert "  action: pay\n" in told
     assert f"  decisions.1.sub: {alice.pk}\n" in told
     assert "  redemption_key: key-1\n" in told
     assert "  outcome: null\n" in told
+    assert "tool_digest" not in told  # which is empty here
+    assert "⟨empty⟩" not in told
     assert "\x1b" not in told
     assert "\u202e" not in told
 

@@ -39,7 +39,7 @@ class Command(BaseCommand):
             raise CommandError(f"The keys are no key set: its JSON {exc}.") from exc
         except proof.NotVerified as exc:
             raise CommandError(f"Not verified: {exc}.") from exc
-        self.stdout.write("The receipt is genuine. It says:")
+        self.stdout.write("The receipt is genuine. It says, with people by the numbers of their accounts:")
         for name, value in _said(claims):
             self.stdout.write(f"  {display.text(name)}: {display.text(value)}")
 
@@ -75,12 +75,12 @@ def _fetched(url: str) -> str:
 
 
 def _said(value: object, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every claim with the path to it, as one line."""
+    """Every claim that is not empty with the path to it, as one line."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _said(inner, f"{name}.{key}" if name else str(key))
     elif isinstance(value, list):
         for number, inner in enumerate(value, start=1):
             yield from _said(inner, f"{name}.{number}")
-    else:
+    elif value != "":
         yield name, value if isinstance(value, str) else json.dumps(value)
