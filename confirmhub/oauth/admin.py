@@ -6,7 +6,7 @@ write another person's name into a token.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from django import forms
 from django.conf import settings
@@ -20,7 +20,7 @@ from confirmhub import display
 from confirmhub.oauth import connections, resources, services
 from confirmhub.oauth.clients import label
 from confirmhub.oauth.models import Client, Service
-from confirmhub.oauth.scopes import BASE, SCOPES
+from confirmhub.oauth.scopes import BASE
 
 if TYPE_CHECKING:
     from django.db.models import Model, QuerySet
@@ -140,25 +140,40 @@ class ClientAdmin(ProgramAdmin):
         super().save_model(request, obj, form, change)
 
 
+# Scopes in the words of an operator; the others open nothing to who acts for no person.
+OF_SERVICES = {
+    "confirm:read": "Read its own questions and what became of them",
+    "confirm:request": "Ask people",
+    "confirm:redeem": "Use a yes, once and for exactly that action, and report what came of it",
+}
+
+
 class ServiceForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stubs alone
-    name = forms.CharField(max_length=255, widget=AdminTextInputWidget)
+    name = forms.CharField(
+        max_length=255,
+        widget=AdminTextInputWidget,
+        help_text="People read it beside each of the service's questions, such as Payroll.",
+    )
     audience = forms.CharField(
+        label="Its own URL (audience)",
         max_length=resources.MAX_LENGTH,
         validators=[services.check_audience],
         widget=AdminTextInputWidget,
-        help_text="The URL of what the service guards, such as https://payments.example.org/mcp. Its tokens"
-        " are for that alone, and what people confirm for it names it.",
+        help_text="Where the actions happen, such as https://payments.example.org/mcp. Nothing is sent there:"
+        " people read the host beside the name, and the service's tokens are for this URL alone.",
     )
     scopes = forms.MultipleChoiceField(
-        choices=[(name, f"{name}: {words}") for name, words in SCOPES.items()],
+        label="What it may do",
+        choices=[(name, f"{words} ({name})") for name, words in OF_SERVICES.items()],
         initial=list(BASE),
         widget=forms.CheckboxSelectMultiple,
-        help_text="The most that its tokens may hold.",
+        help_text="An ordinary service needs all three. It can always read.",
     )
 
     class Meta:
         model = Service
         fields = ("name", "audience", "blocked")
+        help_texts: ClassVar = {"blocked": "It gets no tokens any more, and those that it has do not work."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -183,8 +198,8 @@ class ServiceAdmin(ProgramAdmin):
         # Who may only look gets no form, and so no boxes to tick.
         looks = obj is not None and not self.has_change_permission(request, obj)
         scopes = "service_scope" if looks else "scopes"
-        chosen = ("name", "audience", scopes, "blocked")
-        return chosen if obj is None else (*chosen, *self.readonly_fields)
+        chosen = ("name", "audience", scopes)
+        return chosen if obj is None else (*chosen, "blocked", *self.readonly_fields)
 
     def save_model(self, request: HttpRequest, obj: Service, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
         obj.service_scope = services.scope_of(form.cleaned_data["scopes"])

@@ -308,6 +308,16 @@ def test_a_service_that_means_nothing_is_not_made(operator: Browser, change: dic
     assert Service.objects.count() == 0
 
 
+def test_the_form_for_a_service_speaks_to_operators_and_offers_what_it_can_use(operator: Browser) -> None:
+    form = operator.get(f"{ADMIN}add/").content.decode()
+
+    assert re.findall(r'type="checkbox" name="scopes" value="([a-z:]+)"', form) == list(BASE)
+    for words in ("What it may do", "Its own URL", "Nothing is sent there", "Use a yes, once"):
+        assert words in form
+    assert "you approved" not in form
+    assert 'name="blocked"' not in form
+
+
 def test_an_operator_changes_what_a_service_may_do(operator: Browser, made: tuple[Service, str]) -> None:
     service, _ = made
     form = {"name": "Payments", "audience": AUDIENCE, "scopes": ["confirm:request"]}

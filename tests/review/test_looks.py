@@ -35,8 +35,12 @@ PATHS = [
     "confirmations/rule/{rule}/change/",
     "confirmations/rule/{rule}/delete/",
     "oauth/client/add/",
+    "oauth/service/add/",
 ]
 LOOKS = [("light", 1280), ("dark", 390)]
+# The rows of a form in which a text is wider than the row, which would cut it.
+CUT = """rows => rows.filter(row => [...row.querySelectorAll(".help, label")].some(text =>
+    text.getBoundingClientRect().right > row.getBoundingClientRect().right + 1)).map(row => row.innerText)"""
 # Drawn by Django's own script: a label on a span, beside the field of a pane that has one itself.
 DJANGOS = (".search-label-icon",)
 
@@ -92,6 +96,8 @@ def check(page: Page, *, program: str) -> None:
         found = axe.violations(page, program=program, but=DJANGOS)
         assert found == [], f"{page.url}, {scheme}, {width} pixels:\n" + "\n".join(found)
         assert not scrolls_sideways(page), f"{page.url}, {width} pixels"
+        cut = page.locator(".form-row").evaluate_all(CUT)
+        assert cut == [], f"{page.url}, {width} pixels"
 
 
 def test_every_page_of_the_review_is_readable_and_within_the_screen(
