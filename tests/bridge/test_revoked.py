@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from django.db import connections
+from django.utils import timezone
 
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.oauth.models import AccessToken, Client
@@ -33,6 +35,10 @@ def narrow_the_scope() -> None:
     AccessToken.objects.update(scope="confirm:read")
 
 
+def let_the_token_expire() -> None:
+    AccessToken.objects.update(expires=timezone.now() - timedelta(seconds=1))
+
+
 def after(hold: Hold, page: str, change: Callable[[], object]) -> threading.Thread:
     """Change that while a call waits, and then say yes."""
 
@@ -49,8 +55,11 @@ def after(hold: Hold, page: str, change: Callable[[], object]) -> threading.Thre
     return thread
 
 
+CHANGES = [revoke_the_token, block_the_program, narrow_the_scope, let_the_token_expire]
+
+
 @pytest.mark.parametrize("call", ["round", "again", "redeem"])
-@pytest.mark.parametrize("change", [revoke_the_token, block_the_program, narrow_the_scope])
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_call_that_waited_does_not_act_with_a_token_that_is_good_no_more(  # noqa: PLR0917 - all are needed
     url: str, token: str, file: Path, hold: Hold, change: Callable[[], object], call: str
 ) -> None:

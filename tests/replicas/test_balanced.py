@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -59,6 +60,13 @@ def test_a_page_knows_that_it_was_asked_for_by_tls_whatever_the_browser_says(clu
     assert answer.json()["issuer"] == cluster.url
     # Django sends it over TLS alone.
     assert answer.headers["strict-transport-security"].startswith("max-age=")
+
+
+def test_no_client_chooses_what_the_log_names_its_request_by(cluster: Balanced) -> None:
+    forged = {"X-Request-Id": "of-somebody-else"}
+    answer = httpx2.get(f"{cluster.url}/livez", headers=forged, verify=trusting(cluster))
+
+    assert re.fullmatch(r"[0-9a-f]{32}", answer.headers["x-request-id"])
 
 
 @pytest.mark.usefixtures("transactional_db")
