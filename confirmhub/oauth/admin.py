@@ -19,7 +19,7 @@ from oauth2_provider.forms import ApplicationForm
 from confirmhub import display
 from confirmhub.oauth import connections, resources, services
 from confirmhub.oauth.clients import label
-from confirmhub.oauth.models import Client, Service
+from confirmhub.oauth.models import AccessToken, Client, Code, RefreshToken, Service
 from confirmhub.oauth.scopes import BASE
 
 if TYPE_CHECKING:
@@ -217,8 +217,8 @@ class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in t
     view_on_site = False
 
     @admin.display(description="host")
-    def application_host(self, row: Model) -> str:
-        return label(row.application).host  # type: ignore[attr-defined]
+    def application_host(self, row: AccessToken | Code | RefreshToken) -> str:
+        return label(row.application).host
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         del request

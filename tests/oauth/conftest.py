@@ -20,10 +20,12 @@ from django.db import connection
 from django.http import HttpResponse
 from django.test import Client as Browser
 
-from confirmhub.oauth import fetcher
+from confirmhub.oauth import fetcher, services
+from confirmhub.oauth.models import Service
 from tests.oauth import sites
 from tests.oauth.sites import HOSTS, Web, published
 
+AUDIENCE = "https://payments.example/mcp"
 VERIFIER = "verifier-" + "v" * 40
 CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).rstrip(b"=").decode()
 
@@ -185,3 +187,9 @@ def online(web: Web, monkeypatch: pytest.MonkeyPatch) -> Web:
     """The product's own fetches find the test server."""
     monkeypatch.setattr(fetcher, "fetch", web.fetch)
     return web
+
+
+@pytest.fixture
+def made(db: None) -> tuple[Service, str]:
+    """A service, and its secret."""
+    return services.create(name="Payments", audience=AUDIENCE)
