@@ -106,9 +106,10 @@ def _find_in_chunk(value: str, chunk: range, at_home: frozenset[str]) -> Iterato
 def _is_typography(value: str, at: int) -> bool:
     """Whether a sign is one that prose is set with. What looks like a letter is none beside letters."""
     char = value[at]
-    if char not in TYPOGRAPHY or not LOOKALIKES[char].isalpha():
-        return char in TYPOGRAPHY
-    return _ASCII_LETTER.search(value, max(0, at - 1), at + 2) is None
+    if char not in TYPOGRAPHY:
+        return False
+    beside_letters = _ASCII_LETTER.search(value, max(0, at - 1), at + 2) is not None
+    return not (LOOKALIKES[char].isalpha() and beside_letters)
 
 
 def _level(char: str, at_home: frozenset[str]) -> Level:
