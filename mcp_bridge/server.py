@@ -34,8 +34,8 @@ class _ToolsAlone(MCPServer[dict[str, object]]):
             KeyError: The SDK serves no such method, so that taking it away would do nothing.
         """
         for method in methods:
-            # There is no public way, and a server that has no prompts logs the names that are asked for.
-            del self._lowlevel_server._request_handlers[method]  # noqa: SLF001
+            # A server that has no prompts logs the names that are asked for.
+            del self._lowlevel_server._request_handlers[method]  # noqa: SLF001 - there is no public way
         return self
 
     async def call_tool(
