@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -13,12 +12,12 @@ import pytest
 from django.conf import settings as django_settings
 from django.contrib.auth.models import User
 from django.test import Client
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.chromium import running
 
 # Playwright's own loop runs in this thread; the ORM's calls here are still synchronous.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 
 
 @dataclass
@@ -55,17 +54,8 @@ type OpenPage = Callable[..., Page]
 # Not for the session: while Playwright runs, no other test of this process can run an event loop.
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        message = "no Chromium on PATH (Debian: apt-get install -y chromium)"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    with sync_playwright() as playwright:
-        sandbox = [] if os.geteuid() else ["--no-sandbox"]  # Chromium's sandbox does not start as root
-        browser = playwright.chromium.launch(executable_path=path, args=sandbox)
+    with running() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.e2e import person as people
+from tests import chromium
 from tests.e2e import product as products
 from tests.e2e.person import Person
 from tests.e2e.product import Product
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def product() -> Iterator[Product]:
     """`./hub up`, started for the first time; it must end in time and whole."""
-    people.find_chromium()  # before the long start
+    chromium.find()  # before the long start
     with products.running() as product:
         yield product
         product.stop()
@@ -34,7 +34,7 @@ def product() -> Iterator[Product]:
 # Not for the session: while Playwright runs, no other test of this process can run an event loop.
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with people.chromium() as browser:
+    with chromium.running("--disable-gpu") as browser:
         yield browser
 
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import shutil
-from collections.abc import Iterator
 
-import pytest
-from playwright.sync_api import Browser, Locator, Request, expect, sync_playwright
+from playwright.sync_api import Browser, Locator, Request, expect
 
 from tests.e2e.product import Product
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
 PATIENCE = 20_000  # milliseconds
 
 
@@ -88,25 +81,3 @@ class Person:
     def _request(self, request: Request) -> None:
         if not request.url.startswith((f"{self._product.url}/", "http://127.0.0.1:")):
             self.problems.append(f"request to {request.url}")
-
-
-def find_chromium() -> str:
-    """The Chromium of this machine. Without one the tests are skipped, or fail where CI runs them."""
-    if path := next(filter(None, map(shutil.which, (*NAMES, MAC))), None):
-        return path
-    message = "no Chromium (Debian: apt-get install -y chromium; macOS: brew install --cask google-chrome)"
-    if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
-
-
-@contextlib.contextmanager
-def chromium(*options: str) -> Iterator[Browser]:
-    """Start it."""
-    # Its sandbox does not start as root.
-    sandbox = [] if os.geteuid() else ["--no-sandbox"]
-    options = ("--disable-gpu", "--disable-dev-shm-usage", *sandbox, *options)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=find_chromium(), args=[*options])
-        yield browser
-        browser.close()

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser
 from pytest_django import DjangoDbBlocker, Settings
 
 from confirmhub.oauth import fetcher
+from tests import chromium
 from tests.bridge.serving import served
-from tests.e2e import person as people
 from tests.factories import make_user
 from tests.hosts.oauth import programs
 from tests.hosts.oauth.person import Person
@@ -64,7 +64,8 @@ def browser(web: Web) -> Iterator[Browser]:
     """Chromium, for which the hosts on the web are our site, and nothing else is anywhere."""
     names = [f"MAP {name} 127.0.0.1:{web.port}" for name in ("claude.ai", "chatgpt.com")]
     rules = [*names, "MAP * ~NOTFOUND", "EXCLUDE localhost", "EXCLUDE 127.0.0.1"]
-    with people.chromium(f"--host-resolver-rules={','.join(rules)}") as browser:
+    options = ("--disable-gpu", f"--host-resolver-rules={','.join(rules)}")
+    with chromium.running(*options) as browser:
         yield browser
 
 
