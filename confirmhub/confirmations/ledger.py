@@ -70,12 +70,13 @@ def request(
     summary: str = "",
     observation: Observation | None = None,
     idempotency_key: str | None = None,
-    question: str = "Allow this action once?",
+    question: str = "",
     decide_within: dt.timedelta | None = None,
 ) -> Confirmation:
     """Ask for a confirmation, or get the open one back that was asked for before. Joins a transaction.
 
-    `summary` is the agent's words, untrusted; `question` the tool author's, at most 200 characters.
+    `summary` is the agent's words, untrusted; `question` the tool author's, at most 200 characters;
+    without one, and without the policy's, the action is named.
     `decide_within` may shorten the policy's time to decide, and never lengthens it.
 
     Raises:
@@ -113,7 +114,7 @@ def request(
     approvers = rules.approvers_with_room(policy=policy, requester=requester)
 
     seen = observation or Observation(facts=(), fingerprint="")
-    question = policy.question or question
+    question = policy.question or question or f"Allow {action.name} once?"
     confirmation = Confirmation(
         requester_client_id=requester.client_id,
         requester_subject=requester.subject,

@@ -64,6 +64,15 @@ def test_the_page_says_who_asks_for_what_about_what_and_until_when(
         assert said in html
 
 
+def test_where_no_author_wrote_a_question_its_title_names_the_action(
+    browser: Client, agent: Principal
+) -> None:
+    asked = make_pending(agent, action=Action(AUDIENCE, "payments.transfer", {}))
+
+    for path in ("/", f"/confirm/{asked.id}"):
+        assert "Allow payments.transfer once?" in re.sub("<[^>]+>", "", browser.get(path).content.decode())
+
+
 def test_a_hidden_character_is_a_mark_with_its_name(browser: Client, pending: Confirmation) -> None:
     html = page(browser, pending)
 
