@@ -52,7 +52,7 @@ class Batches[Asked: OfOneRow, Answer]:
         connections: int,
         name: str,
     ) -> None:
-        self._statement = statement
+        self._statement = statement.encode("ascii")
         self._parameters = parameters
         self._read = read
         self._connections = connections
@@ -87,11 +87,12 @@ class Batches[Asked: OfOneRow, Answer]:
                 async with await dsn.connect(
                     name=self._name, options=dsn.keyed(), prepare_threshold=0
                 ) as database:
+                    cursor = database.cursor()  # kept, since each new one costs time
                     while True:
                         # Or two connections would share between them what one can take.
                         async with self._turn:
                             batch = await self._next()
-                        await self._serve(database, batch)
+                        await self._serve(cursor, batch)
             except psycopg.Error as exc:
                 logger.warning("%s lost the database, trying again: %s", self._name, exc)
             self._turn_away()  # alone it fails at once if there is no database, and does not hang
@@ -124,19 +125,17 @@ class Batches[Asked: OfOneRow, Answer]:
         self._queue.extend(again)
         return [batch[key] for key in sorted(batch)]
 
-    async def _serve(self, database: dsn.Connection, batch: list[_Waiting[Asked, Answer]]) -> None:
+    async def _serve(self, cursor: dsn.Cursor, batch: list[_Waiting[Asked, Answer]]) -> None:
         if not batch:
             return
         try:
-            with dsn.in_time(database):
-                cursor = await database.execute(
-                    self._statement.encode("ascii"), self._parameters([each.asked for each in batch])
-                )
+            with dsn.in_time(cursor.connection):
+                await cursor.execute(self._statement, self._parameters([each.asked for each in batch]))
                 found = {row[0].int: row for row in await cursor.fetchall()}
         except BaseException as exc:
             for each in batch:
                 _tell(each, None)
-            if isinstance(exc, Exception) and not database.closed:
+            if isinstance(exc, Exception) and not cursor.connection.closed:
                 logger.warning("%s: %s together failed, each goes alone: %s", self._name, len(batch), exc)
                 return
             raise

@@ -19,6 +19,7 @@ from confirmhub.database import base
 PATIENCE = base.PATIENCE  # seconds
 
 type Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+type Cursor = psycopg.AsyncCursor[tuple[Any, ...]]
 
 
 class Silent(psycopg.OperationalError):
