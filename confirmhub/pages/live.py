@@ -166,8 +166,8 @@ async def _events(
     try:
         yield f"retry: 5000\n{_event(seen)}"
         while not await _is_set(ended, PAUSE):
-            waits = not seen.standing or seen.standing.startswith(Status.PENDING)
-            change = await _change_or_end(change, ended, LOOK_AGAIN if waits else FOLLOW)
+            is_given = seen.standing.startswith((Status.APPROVED, Status.REDEEMED))
+            change = await _change_or_end(change, ended, FOLLOW if is_given else LOOK_AGAIN)
             if ended.is_set():
                 break
             if waiting.has_ended():
