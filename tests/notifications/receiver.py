@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import queue
 import ssl
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
 from confirmhub.notifications import outward
 from tests.notifications.smtp import SOON
+from tests.oauth.sites import listening
 
 
 @dataclass(frozen=True)
@@ -82,23 +81,5 @@ def receiving(server_side: ssl.SSLContext | None, client_side: ssl.SSLContext | 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             pass
 
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-        block_on_close = False
-
-        def get_request(self) -> tuple[Any, Any]:
-            connection, address = super().get_request()
-            if server_side is None:
-                return connection, address
-            wrapped = server_side.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
-            return wrapped, address
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            pass
-
-    server = Server(("127.0.0.1", 0), Handler)
-    receiver.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield receiver
-    server.shutdown()
-    server.server_close()
+    with listening(Handler, server_side) as receiver.port:
+        yield receiver

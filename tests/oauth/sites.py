@@ -134,24 +134,32 @@ def open_site(server_side: ssl.SSLContext, client_side: ssl.SSLContext) -> Itera
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
             pass
 
+    with listening(Handler, server_side) as site.port:
+        yield site
+
+
+@contextlib.contextmanager
+def listening(handler: type[BaseHTTPRequestHandler], server_side: ssl.SSLContext | None) -> Iterator[int]:
+    """Serve on a free port of this machine, which it yields; with TLS where that side of it is given."""
+
     class Server(ThreadingHTTPServer):
         daemon_threads = True
         block_on_close = False
 
-        def get_request(self) -> tuple[ssl.SSLSocket, Any]:
+        def get_request(self) -> tuple[Any, Any]:
             connection, address = super().get_request()
+            if server_side is None:
+                return connection, address
             # The handshake happens in the handler's thread, so that a refused one harms nobody.
-            return server_side.wrap_socket(
-                connection, server_side=True, do_handshake_on_connect=False
-            ), address
+            wrapped = server_side.wrap_socket(connection, server_side=True, do_handshake_on_connect=False)
+            return wrapped, address
 
         def handle_error(self, request: Any, client_address: Any) -> None:
             pass
 
-    server = Server(("127.0.0.1", 0), Handler)
-    site.port = server.server_address[1]
+    server = Server(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    yield site
+    yield server.server_address[1]
     server.shutdown()
     server.server_close()
 
