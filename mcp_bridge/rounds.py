@@ -35,9 +35,11 @@ HOLD = dt.timedelta(seconds=20)
 SPREAD = 0.25  # of a round's length
 LAST = 8
 
-# In one process, for a person; and as many while their tools look at what the person would be asked about.
-MOST_WAITING = 5_000
+MOST_WAITING = 5_000  # in one process
 MOST_OF_ONE = 2_500  # of them of one caller
+# Likewise while their tools look at what a person would be asked about: some 200 MB, where all of them hang.
+MOST_LOOKING = 5_000
+MOST_LOOKING_OF_ONE = 2_500
 
 _places, _looks = waiting.Places(), waiting.Places()
 
@@ -147,7 +149,7 @@ def place_to_look() -> Iterator[None]:
         Busy: There is none left, or none for this caller.
     """
     try:
-        with _looks.one(auth.caller(), most=MOST_WAITING, each=MOST_OF_ONE):
+        with _looks.one(auth.caller(), most=MOST_LOOKING, each=MOST_LOOKING_OF_ONE):
             yield
     except waiting.Crowded as exc:
         raise Busy(retry_after=SOON) from exc

@@ -132,7 +132,7 @@ def test_one_caller_cannot_have_all_that_may_be_looked_at(  # noqa: PLR0917 - al
     url: str, token: str, bob: User, gate: Gate, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gate.open.set()
-    monkeypatch.setattr(rounds, "MOST_OF_ONE", 1)
+    monkeypatch.setattr(rounds, "MOST_LOOKING_OF_ONE", 1)
     gate.sees = hanging.in_a_thread
     with ThreadPoolExecutor(max_workers=1) as caller:
         call = caller.submit(post, url, call_message("pass", {"number": 1}), token=token)
