@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from playwright.sync_api import Page, expect
 
 from confirmhub.confirmations import ledger
-from confirmhub.confirmations.actions import Action
+from confirmhub.confirmations.actions import Action, Observation
 from confirmhub.confirmations.models import Confirmation, Decision, Event
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Status
@@ -49,6 +49,31 @@ def test_a_person_approves(open_page: OpenPage, alice: User, pending: Confirmati
     expect(page.locator(".stamp b")).to_have_text("Approved")
     pending.refresh_from_db()
     assert pending.status == Status.APPROVED
+
+
+def test_an_ordinary_question_and_both_answers_are_seen_at_once(
+    open_page: OpenPage, alice: User, agent: Principal
+) -> None:
+    path = "/home/alice.example/.local/share/confirmhub/demo-files/demo-2b7f8da6.txt"
+    facts = (
+        ("File", path),
+        ("Size", "71 bytes"),
+        ("Last changed", "2026-12-01 04:55:00 UTC"),
+        ("Content", f"SHA-256 {'4be109d7' * 8}"),
+    )
+    asked = make_pending(
+        agent,
+        action=Action(AUDIENCE, "delete_file", {"path": path}),
+        question="Delete this file?",
+        observation=Observation(facts, "etag-1"),
+    )
+
+    page = open_page(url(asked), as_=alice, viewport={"width": 1280, "height": 860})
+
+    for name in ("Deny", "Approve once"):
+        button = page.get_by_role("button", name=name).bounding_box()
+        assert button
+        assert button["y"] + button["height"] < 860
 
 
 def test_a_person_denies_with_a_reason(open_page: OpenPage, alice: User, pending: Confirmation) -> None:
