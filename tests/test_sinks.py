@@ -37,7 +37,7 @@ admin/fields.html: field field.auto_id field.errors field.help_text field.html_n
     field.label_tag form.non_field_errors
 admin/index.html: entry.about entry.add entry.link entry.name forloop.counter
     forloop.parentloop.counter title
-admin/record.html: field.contents field.field.name field.label|capfirst
+admin/record.html: field.contents field.field.label|capfirst field.field.name field.label|capfirst
     inline_admin_formset.opts.fields|length inline_admin_formset.opts.verbose_name_plural|capfirst name
 api/docs.html: line refusal.name refusal.status refusal.what route.method route.name route.path
     route.scope route.what row.kind row.name row.what table.title

@@ -215,5 +215,5 @@ def test_the_operators_queue(open_page: OpenPage, program: str, alice: User, ask
     check(page, program=program)
 
     page.goto(f"{page.url}{asked.id}/change/")
-    expect(page.get_by_role("cell", name="It is fine", exact=True)).to_be_visible()
+    expect(page.get_by_role("cell", name="Reason It is fine", exact=True)).to_be_visible()  # a phone's card
     check(page, program=program)

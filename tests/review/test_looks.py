@@ -160,6 +160,21 @@ def test_the_list_is_whole_however_narrow_the_window_is(
         assert not scrolls_sideways(page), f"{width} pixels"
 
 
+def test_on_a_phone_the_tables_of_a_confirmation_are_whole_and_say_what_each_value_is(
+    open_page: OpenPage, root: User, settled: Confirmation
+) -> None:
+    address = f"/admin/confirmations/confirmation/{settled.pk}/change/"
+    page = open_page(address, as_=root, viewport={"width": 390, "height": 800})
+
+    for table in page.locator(".record .wrapper").all():
+        shown, needed = table.evaluate("table => [table.clientWidth, table.scrollWidth]")
+        assert needed <= shown, table.inner_text()
+    label = page.locator(".record td.field-when").first.evaluate(
+        "cell => getComputedStyle(cell, '::before').content"
+    )
+    assert label == '"At"'
+
+
 @pytest.mark.parametrize("width", [900, 390])
 def test_what_an_operator_is_in_a_hurry_for_is_there_without_scrolling_past_rows(
     open_page: OpenPage, root: User, several: dict[str, object], width: int
