@@ -22,7 +22,7 @@ from confirmhub.notifications.tasks import (
     SEAL,
     SWEEP_CLIENTS,
 )
-from confirmhub.ops import health
+from confirmhub.ops import heartbeat
 
 app = Celery("confirmhub")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -63,7 +63,7 @@ class Relay(bootsteps.StartStopStep):
     def start(self, parent: object) -> None:  # noqa: ARG002 - Celery's signature
         self.relay = relay.Relay(
             send=lambda task, kwargs: app.send_task(task, kwargs=kwargs),
-            pulse=lambda: health.beat(name="worker"),
+            pulse=lambda: heartbeat.beat(name="worker"),
         )
         self.thread = threading.Thread(target=self.relay.run, name="relay", daemon=True)
         self.thread.start()
@@ -82,4 +82,4 @@ class OutboxScheduler(scheduler.OutboxScheduler):
     """Beat's scheduler, with a pulse that /healthz looks for."""
 
     def pulse(self) -> None:
-        health.beat(name="beat")
+        heartbeat.beat(name="beat")

@@ -37,17 +37,6 @@ _asked: tuple[float, Future[dict[str, bool]] | None] = (float("-inf"), None)
 log = logging.getLogger(__name__)
 
 
-def beat(*, name: str) -> None:
-    """Record that the process `name` (`worker`, `beat`) is alive. Call it every 5 s or so."""
-    with connection.cursor() as cursor:
-        # Postgres's clock, as everywhere: hosts need not agree on the time.
-        cursor.execute(
-            "INSERT INTO ops_heartbeat (name, at) VALUES (%s, clock_timestamp())"
-            " ON CONFLICT (name) DO UPDATE SET at = excluded.at",
-            [name],
-        )
-
-
 async def healthz(_request: Request) -> Response:
     """Answer whether all parts are ready. Never blocks the event loop."""
     parts = await _parts()

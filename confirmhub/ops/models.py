@@ -8,7 +8,7 @@ from django.db import models
 
 
 class Heartbeat(models.Model):
-    """One process by its role (`worker`, `beat`), and when it last ran. Written by `health.beat`."""
+    """One process by its role (`worker`, `beat`), and when it last ran. Written by `heartbeat.beat`."""
 
     name = models.CharField(max_length=40, primary_key=True)
     at = models.DateTimeField()

@@ -17,7 +17,7 @@ from mcp.server.request_state import AESGCMRequestStateCodec
 from pytest_django import Settings
 from starlette.requests import Request
 
-from confirmhub.ops import health
+from confirmhub.ops import health, heartbeat
 from tests.ops.service import free_port
 
 
@@ -36,8 +36,8 @@ def ask() -> tuple[int, dict[str, object]]:
 
 @pytest.mark.django_db
 def test_it_is_ready_when_every_part_is() -> None:
-    health.beat(name="worker")
-    health.beat(name="beat")
+    heartbeat.beat(name="worker")
+    heartbeat.beat(name="beat")
 
     assert health.check() == dict.fromkeys(health.PARTS, True)
 
@@ -45,8 +45,8 @@ def test_it_is_ready_when_every_part_is() -> None:
 @pytest.mark.django_db
 @pytest.mark.parametrize("silent", ["worker", "beat"])
 def test_a_process_that_fell_silent_is_missing(silent: str) -> None:
-    health.beat(name="worker")
-    health.beat(name="beat")
+    heartbeat.beat(name="worker")
+    heartbeat.beat(name="beat")
     with connection.cursor() as cursor:
         cursor.execute("UPDATE ops_heartbeat SET at = at - interval '31 s' WHERE name = %s", [silent])
 
@@ -84,8 +84,8 @@ def test_what_is_missing_is_named_and_nothing_else_told(monkeypatch: pytest.Monk
 
 @pytest.mark.django_db
 def test_a_broker_that_is_away_is_missing(settings: Settings) -> None:
-    health.beat(name="worker")
-    health.beat(name="beat")
+    heartbeat.beat(name="worker")
+    heartbeat.beat(name="beat")
     settings.CELERY_BROKER_URL = f"redis://127.0.0.1:{free_port()}"
 
     assert health.check() == dict.fromkeys(health.PARTS, True) | {"broker": False}
