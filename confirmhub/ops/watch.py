@@ -12,10 +12,7 @@ from functools import cache
 
 from django.conf import settings
 from opentelemetry import propagate, trace
-from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from prometheus_client import Counter, Histogram
 from starlette.types import Message, Receive, Scope, Send
 
@@ -57,6 +54,11 @@ def start_tracing() -> TracerProvider | None:
     """Send traces to OTEL_EXPORTER_OTLP_ENDPOINT, where it is set; the MCP SDK's own spans come with ours."""
     if not settings.OTEL_EXPORTER_OTLP_ENDPOINT:
         return None
+    # What sends them takes a tenth of the start, and most who start it have nowhere to send them.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+    from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
     provider = TracerProvider(resource=Resource.create({"service.name": "confirmhub"}))
     # It reads the endpoint, and the other settings of its standard, from the environment.
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
