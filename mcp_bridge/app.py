@@ -26,6 +26,7 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import BearerAuthBackend
+from mcp.server.streamable_http import check_accept_headers
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, PARSE_ERROR
@@ -79,6 +80,7 @@ def build() -> Bridge:
 
     routes: list[BaseRoute] = [
         Route(PATH, endpoint=_Local(endpoint)),
+        Route(f"{PATH}/", endpoint=_Local(_elsewhere)),
         Route(auth.METADATA_PATH, endpoint=_Local(_metadata)),
     ]
     return Bridge(routes, running)
@@ -142,6 +144,10 @@ class _Endpoint:
         # A batch would carry several calls past a check of one. MCP has none since 2025-06-18.
         if not isinstance(message, dict):
             return _refusal(400, "The body must be one JSON-RPC object.")
+        # MCP 2025-06-18, requests: a text or an integer, and not null. The SDK takes what has another for a
+        # notification of the old protocols, and drops it with an answer that says that it was taken.
+        if type(message.get("id", "")) not in (str, int):
+            return _refusal(400, "The id of a call must be a text or an integer.")
         sent = Headers(scope=scope).getlist("authorization")
         found = await self.backend.authenticate(HTTPConnection(scope)) if len(sent) == 1 else None
         if found is None:
@@ -167,6 +173,12 @@ class _Endpoint:
         )
         # An unknown tool is the SDK's to refuse; it runs nothing.
         return self.scopes.get(name, frozenset()) if isinstance(name, str) else frozenset()
+
+
+async def _elsewhere(scope: Scope, receive: Receive, send: Send) -> None:
+    """The address as people like to write it into the settings of a host."""
+    where = f"The endpoint is {settings.MCP_RESOURCE}, without a slash after it."
+    await _refusal(404, f"There is nothing at this address. {where}")(scope, receive, send)
 
 
 async def _metadata(scope: Scope, receive: Receive, send: Send) -> None:
@@ -207,12 +219,17 @@ def _unacceptable(request: Request) -> Response | None:
         return _refusal(
             405, "This endpoint keeps no sessions and no streams; it takes POST alone.", allow="POST"
         )
-    kind = request.headers.get("content-type", "")
+    kind = ", ".join(request.headers.getlist("content-type"))
     if kind.partition(";")[0].strip().lower() != "application/json":
         shown = display.short(kind, SHOWN)
         return _refusal(415, f"The content type must be application/json, not {shown}.")
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         return _refusal(415, "The body must be sent without a content encoding.")
+    if not check_accept_headers(request)[0]:
+        return _refusal(
+            406,
+            "The answer is JSON, which is not accepted. Send Accept: application/json, text/event-stream.",
+        )
     return None
 
 

@@ -113,6 +113,49 @@ def test_brackets_in_strings_do_not_count_as_depth(url: str, token: str) -> None
     assert post(url, message, token=token).status_code == 200
 
 
+@pytest.mark.parametrize("version", ["2026-07-28", "2025-06-18", None])
+@pytest.mark.parametrize("identity", [None, 1.5, True, [], {}])
+def test_an_id_that_answers_nothing_is_refused_and_not_dropped(
+    url: str, token: str, identity: object, version: str | None
+) -> None:
+    answer = post(url, LIST | {"id": identity}, token=token, version=version)
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "The id of a call must be a text or an integer."
+
+
+def test_who_takes_no_json_is_told_what_to_accept(url: str, token: str) -> None:
+    answer = post(url, LIST, token=token, headers={"accept": "text/html"})
+
+    assert answer.status_code == 406
+    assert answer.json()["error"]["message"].endswith("Send Accept: application/json, text/event-stream.")
+
+
+def test_two_content_types_are_refused(application: str) -> None:
+    connection = HTTPConnection(application.removeprefix("http://"))  # httpx2 would join them
+    connection.putrequest("POST", "/mcp")
+    connection.putheader("content-type", "application/json")
+    connection.putheader("content-type", "text/plain")
+    connection.putheader("content-length", "0")
+    connection.endheaders()
+
+    assert connection.getresponse().status == 415
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["POST", "GET"])
+def test_the_address_with_a_slash_too_many_is_answered_with_the_right_one(
+    application: str, method: str
+) -> None:
+    answer = httpx2.request(method, f"{application}/mcp/", json={})
+    foreign = httpx2.request(method, f"{application}/mcp/", headers={"host": "evil.example"})
+
+    assert (answer.status_code, foreign.status_code) == (404, 403)
+    assert answer.json()["error"]["message"] == (
+        f"There is nothing at this address. The endpoint is {application}/mcp, without a slash after it."
+    )
+
+
 def test_a_batch_is_refused(url: str, token: str) -> None:
     assert post(url, [LIST, LIST], token=token).status_code == 400
 
