@@ -96,6 +96,18 @@ def test_what_an_agent_wrote_reaches_no_terminal_as_it_is(agent: Principal) -> N
     assert "Log              whole" in hub("show", row.id)
 
 
+def test_what_is_shown_to_people_is_no_json(agent: Principal, alice: User) -> None:
+    row = make_pending(agent, action=Action(audience=AUDIENCE, name="pay", arguments={"to": "Jürgen"}))
+    hub("deny", row.id, *SIGNED)
+
+    shown = hub("show", row.id)
+
+    assert 'Argument to      "Jürgen"' in shown.splitlines()
+    [settled] = [line for line in shown.splitlines() if "  denied  " in line]
+    assert settled.endswith("reason: Not today")
+    assert "{" not in shown
+
+
 def test_an_operator_settles(agent: Principal, alice: User) -> None:
     denied = make_pending(agent)
     hub("deny", denied.id, *SIGNED)
@@ -147,7 +159,7 @@ def test_a_stop_says_what_it_covers(agent: Principal, alice: User) -> None:
 
     narrowed = ("--client", agent.client_id, "--user", "alice", "--action", "pay*.transfer")
     for limits in ((), narrowed):
-        said = hub("halt", *SIGNED, *limits)
+        said = hub("stop", *SIGNED, *limits)
         assert "It covers 1 open confirmation, and all that are asked for until it is lifted.\nLet it" in said
 
 
@@ -167,7 +179,7 @@ def test_a_stop_says_what_it_covers(agent: Principal, alice: User) -> None:
 def test_a_stop_with_a_slip_of_the_pen_says_so(agent: Principal, limits: list[str], said: str) -> None:
     make_pending(agent)
 
-    text = hub("halt", *SIGNED, *limits)
+    text = hub("stop", *SIGNED, *limits)
 
     assert "It covers 0 open confirmations," in text
     assert said in text
@@ -179,8 +191,8 @@ def test_a_stop_of_which_nobody_can_count_in_time_is_in_force(monkeypatch: pytes
 
     monkeypatch.setattr(queries, "covered_by", too_slow)
 
-    assert "Stopped. How much it covers could not be counted in time.\n" in hub("halt", *SIGNED)
-    [said] = lines(hub("halt", *SIGNED, "--json"))
+    assert "Stopped. How much it covers could not be counted in time.\n" in hub("stop", *SIGNED)
+    [said] = lines(hub("stop", *SIGNED, "--json"))
     assert (said["open"], said["ever_asked"]) == (None, None)
     assert len(queries.list_halts()) == 2
 
@@ -194,13 +206,13 @@ def test_a_stop_that_is_set_although_something_did_not_end_is_not_called_refused
     monkeypatch.setattr(ledger, "halt", set_and_not_waited_for)
 
     with pytest.raises(CommandError, match=r"\AThe stop is set\."):
-        hub("halt", *SIGNED)
+        hub("stop", *SIGNED)
 
 
 def test_programs_are_told_what_a_stop_covers(agent: Principal) -> None:
     make_pending(agent)
 
-    [stop] = lines(hub("halt", *SIGNED, "--client", "cleint", "--json"))
+    [stop] = lines(hub("stop", *SIGNED, "--client", "cleint", "--json"))
     [lifted] = lines(hub("lift", stop["id"], *SIGNED, "--json"))
 
     assert (stop["open"], stop["ever_asked"], stop["client_known"]) == (0, False, False)
@@ -209,7 +221,7 @@ def test_programs_are_told_what_a_stop_covers(agent: Principal) -> None:
 
 
 def test_a_stop_is_lifted_once() -> None:
-    [stop] = lines(hub("halt", *SIGNED, "--json"))
+    [stop] = lines(hub("stop", *SIGNED, "--json"))
     hub("lift", stop["id"], *SIGNED)
 
     with pytest.raises(CommandError, match="This stop was lifted before"):
@@ -217,21 +229,21 @@ def test_a_stop_is_lifted_once() -> None:
 
 
 def test_redemptions_are_stopped_and_let_on(alice: User) -> None:
-    hub("halt", *SIGNED, "--user", "alice", "--action", "pay.*")
+    hub("stop", *SIGNED, "--user", "alice", "--action", "pay.*")
 
-    [stop] = lines(hub("halts", "--json"))
+    [stop] = lines(hub("stops", "--json"))
     assert (stop["user"], stop["action"], stop["client"]) == (str(alice.pk), "pay.*", "any")
-    assert "Not today" in hub("halts")
+    assert "Not today" in hub("stops")
     hub("lift", stop["id"], *SIGNED)
-    assert hub("halts") == ""
+    assert hub("stops") == ""
 
 
 def test_the_stops_in_force_name_the_service_and_the_person_that_they_are_for(alice: User) -> None:
     service, _ = services.create(name="Payroll", audience="https://pay.example/mcp")
 
-    hub("halt", *SIGNED, "--client", service.client_id, "--user", "alice")
+    hub("stop", *SIGNED, "--client", service.client_id, "--user", "alice")
 
-    assert "client Payroll (pay.example)  user alice  action *" in hub("halts")
+    assert "client Payroll (pay.example)  user alice  action *" in hub("stops")
 
 
 @pytest.mark.django_db(transaction=True)
@@ -264,8 +276,8 @@ def test_programs_are_told_what_is_broken(tmp_path: Path) -> None:
         (["deny", uuid.UUID(int=1), "--as", "nobody", "--reason", "r"], "There is no user nobody"),
         (["deny", uuid.UUID(int=1), "--as", "olga", "--reason", " "], "Give a reason"),
         (["lift", 1, *SIGNED], "There is no such stop"),
-        (["halt", *SIGNED, "--action", "a b"], "printable ASCII"),
-        (["halt", "--as", "eve", "--reason", "r"], "lacks the permission"),
+        (["stop", *SIGNED, "--action", "a b"], "printable ASCII"),
+        (["stop", "--as", "eve", "--reason", "r"], "lacks the permission"),
     ],
 )
 def test_what_cannot_be_done_is_said_in_a_sentence(arguments: list[object], said: str) -> None:
@@ -283,7 +295,7 @@ def test_a_database_that_cannot_be_used_is_said_in_a_line(monkeypatch: pytest.Mo
     monkeypatch.setattr(queries, "list_halts", away)
 
     with pytest.raises(CommandError) as said:
-        hub("halts")
+        hub("stops")
     assert str(said.value) == "The database cannot be used: the connection is lost"
 
 

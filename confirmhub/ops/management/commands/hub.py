@@ -39,7 +39,7 @@ class Command(PlainCommand):
         listed.add_argument("--client", help="only of this client id")
         listed.add_argument("--limit", type=_count, default=20, help="how many, 1 to 1000")
         shown = verbs.add_parser("show", help="one confirmation, whole")
-        verbs.add_parser("halts", help="the stops that are in force")
+        verbs.add_parser("stops", help="the stops that are in force")
         moves = {
             "deny": "settle a question with no",
             "cancel": "take a question back",
@@ -53,15 +53,15 @@ class Command(PlainCommand):
             if verb == "resolve":
                 move.add_argument("--result", choices=list(Result), required=True)
         shown.add_argument("confirmation_id", metavar="id", type=uuid.UUID, help="the confirmation's id")
-        halt = verbs.add_parser("halt", help="stop redemptions; without a limit, all of them")
-        halt.add_argument("--client", default="", help="only of this client id")
-        halt.add_argument("--user", default="", help="only for this person, by user name")
-        halt.add_argument(
+        stop = verbs.add_parser("stop", help="stop redemptions; without a limit, all of them")
+        stop.add_argument("--client", default="", help="only of this client id")
+        stop.add_argument("--user", default="", help="only for this person, by user name")
+        stop.add_argument(
             "--action", default="*", help="only actions of this name; * stands for any characters"
         )
         lift = verbs.add_parser("lift", help="let redemptions go on")
-        lift.add_argument("halt_id", metavar="id", type=int, help="the stop's number, as `halts` has it")
-        for move in (halt, lift):
+        lift.add_argument("halt_id", metavar="id", type=int, help="the stop's number, as `stops` has it")
+        for move in (stop, lift):
             _signed(move)
         verify = verbs.add_parser("verify", help="check every link of the log")
         verify.add_argument("--file", help="an export to check instead of the database")
@@ -111,7 +111,10 @@ class Command(PlainCommand):
             ("On behalf of", f"{person} (account {subject})" if person else subject),
             ("Question", row.question),
             ("Action", row.action),
-            *((f"Argument {name}", json.dumps(value)) for name, value in row.argument_items),
+            *(
+                (f"Argument {name}", json.dumps(value, ensure_ascii=False))
+                for name, value in row.argument_items
+            ),
             *((f"Seen: {label}", value) for label, value in row.fact_items),
             ("Its own words", row.summary or "none"),
             ("Check value", check_value(row.view_digest)),
@@ -131,10 +134,12 @@ class Command(PlainCommand):
         for name, value in lines:
             self.stdout.write(f"{display.text(name):16} {display.text(str(value))}")
         for event in row.events.order_by("seq"):
-            actor, detail = display.text(event.actor), display.text(event.detail)
+            # As the log's lines are written: one flat object of strings.
+            said = (f"{name}: {value}" for name, value in json.loads(event.detail).items() if value)
+            actor, detail = display.text(event.actor), display.text(", ".join(said))
             self.stdout.write(f"{_time(event.at)}  {event.kind:10}  {actor}  {detail}")
 
-    def _halts(self, *, as_json: bool, **_: Any) -> None:
+    def _stops(self, *, as_json: bool, **_: Any) -> None:
         found = queries.list_halts()
         if as_json:
             self._print(*map(_stop, found))
@@ -177,7 +182,7 @@ class Command(PlainCommand):
         else:
             self.stdout.write(f"{confirmation_id} {words}.")
 
-    def _halt(
+    def _stop(
         self, *, by: str, reason: str, client: str, user: str, action: str, as_json: bool, **_: Any
     ) -> None:
         subject = str(_person(user).pk) if user else ""
