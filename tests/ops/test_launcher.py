@@ -38,6 +38,9 @@ case $1 in
 esac
 """
 
+# Whom `./hub demo --auto` signs in as.
+PLAYED = {"CONFIRMHUB_DEMO_USER": "alice", "CONFIRMHUB_DEMO_PASSWORD": "secret"}
+
 
 class Machine:
     """A checkout in a folder with spaces, and a PATH that holds what the test puts there."""
@@ -139,8 +142,23 @@ def test_the_demo_does_without_the_test_tools_unless_a_browser_plays_the_person(
     assert (usual.checkout / ".venv/hub/installed").read_text() == (
         usual.checkout / "requirements.txt"
     ).read_text()
-    usual.run("demo", "--auto")
+    usual.put("chromium", "#!/bin/sh\n")
+    usual.run("demo", "--auto", **PLAYED)
     assert usual.uv_calls() == ["venv", "pip", "pip"]
+
+
+@pytest.mark.parametrize("missing", [*PLAYED, "chromium"])
+def test_what_a_played_person_lacks_is_said_before_anything_is_installed(
+    usual: Machine, missing: str
+) -> None:
+    if missing != "chromium":
+        usual.put("chromium", "#!/bin/sh\n")
+
+    code, out, err = usual.run("demo", "--auto", **{name: PLAYED[name] for name in PLAYED if name != missing})
+
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert missing in err
+    assert usual.uv_calls() == []
 
 
 def test_a_checkout_that_was_moved_makes_its_environment_anew(usual: Machine) -> None:
