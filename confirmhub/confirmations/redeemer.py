@@ -21,7 +21,7 @@ from confirmhub.confirmations.states import Result
 from confirmhub.confirmations.threads import Threads
 
 ALONE = 4  # threads for those whom no batch serves, each with a connection
-CONNECTIONS = 2  # that redeem; while one commits, the other takes what has queued
+CONNECTIONS = 2  # of each statement; while one commits, the other takes what has queued
 APPLICATION = "confirmhub redeemer"  # its connections' name in pg_stat_activity
 
 
@@ -50,7 +50,7 @@ async def running() -> AsyncIterator[None]:
             spending.REPORT,
             parameters=spending.report_parameters,
             read=lambda _, row: bool(row[1]),
-            connections=1,
+            connections=CONNECTIONS,
             name=APPLICATION,
         ),
         Threads(count=ALONE, name="redeemer"),
