@@ -78,6 +78,7 @@ oauth/views.py post: accepted.name | stored, and told in JSON to the program tha
 ops/management/commands/hub.py _list: row.requester_client_id row.requester_subject | looked up
 ops/management/commands/hub.py _show: row.requester_client_id row.requester_subject row.question row.action
     row.argument_items row.fact_items row.summary row.settled_reason outcome.detail | a loop renders each line
+ops/management/commands/hub.py _show: event.detail | made to a dictionary, and rendered then
 ops/management/commands/hub.py _stop: halt.reason | JSON in ASCII
 ops/management/commands/hub.py _record: row.requester_client_id row.requester_subject row.action
     row.argument_items row.summary row.question row.settled_reason outcome.detail | JSON in ASCII
