@@ -50,8 +50,6 @@ def load_tools() -> None:
 
 
 def _advice(name: str, exc: Exception) -> str:
-    from mcp_bridge import guarded  # noqa: PLC0415 - reads the settings, which `telling` must see
-
     if isinstance(exc, ModuleNotFoundError) and exc.name and f"{name}.".startswith(f"{exc.name}."):
         return (
             f"there is no module {name}: correct the name, install its package, or put its folder on"
@@ -62,11 +60,13 @@ def _advice(name: str, exc: Exception) -> str:
     if isinstance(exc, SyntaxError):
         what, file, line = exc.msg, exc.filename, exc.lineno
     else:
-        # Where the author wrote it. What we refuse of a definition is raised in our own file.
-        frames = traceback.extract_tb(exc.__traceback__)
-        ours = (guarded.__file__, "<string>")
-        frame = next((each for each in reversed(frames) if each.filename not in ours), frames[-1])
-        what, file, line = str(exc), frame.filename, frame.lineno
+        # Where the author wrote it, though what they called raised it.
+        calls = list(traceback.walk_tb(exc.__traceback__))
+        package = name.partition(".")[0]
+        theirs = [call for call in calls if call[0].f_globals.get("__name__", "").split(".")[0] == package]
+        frame, line = (theirs or calls)[-1]
+        file = frame.f_code.co_filename
+        what = str(exc) if isinstance(exc, ImproperlyConfigured) else f"{type(exc).__name__}: {exc}"
     return f"{name} does not load: {what} ({file}, line {line}): correct it, or leave it out."
 
 

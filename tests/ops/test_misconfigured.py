@@ -79,7 +79,7 @@ def test_tools_that_do_not_load_are_one_line_at_the_first_start_and_at_the_next(
         whose, says = service.said
         assert whose.startswith("confirmhub: starting on ")
         assert says == (
-            "confirmhub: GUARDED_TOOLS: broken does not load: division by zero"
+            "confirmhub: GUARDED_TOOLS: broken does not load: ZeroDivisionError: division by zero"
             f" ({folder}/broken.py, line 1): correct it, or leave it out.\n"
         )
 
@@ -89,8 +89,11 @@ def test_tools_that_do_not_load_are_one_line_at_the_first_start_and_at_the_next(
     [
         ("", "has no tools(): write one"),
         ("def tools(:", "does not load: invalid syntax"),
-        ("import not_there", "does not load: No module named 'not_there'"),
-        ("def tools():\n    raise KeyError('scope')", "does not load: 'scope' ("),
+        ("import not_there", "does not load: ModuleNotFoundError: No module named 'not_there' ("),
+        ("def tools():\n    raise KeyError('scope')", "mine.py, line 2): correct it, or leave it out."),
+        ("import os\nos.environ['BANK']", "does not load: KeyError: 'BANK' ("),
+        ("import os\nos.environ['BANK']", "mine.py, line 2): correct it, or leave it out."),
+        ("import no_bank.here", "does not load: ModuleNotFoundError: No module named 'no_bank' ("),
         ("def tools():\n    pass", "mine.tools() must return a list of what as_tool makes of each tool."),
         (None, "there is no module mine: correct the name, install its package, or put its folder on"),
     ],
