@@ -159,7 +159,7 @@ def held(home: State, *, url: str) -> Iterator[None]:
             lock.seek(0)
             holder = lock.read(200).strip() or "another command"
             raise AlreadyRuns(
-                f"confirmhub already runs on {home.folder} ({holder}):"
+                f"it already runs on {home.folder} ({holder}):"
                 f" use that one, stop it, or set {state.VARIABLE} to another folder.",
                 url=holder.partition(",")[0] if holder.startswith("http") else None,
             ) from exc
