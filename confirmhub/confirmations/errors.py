@@ -35,10 +35,18 @@ NOBODY = (
     "Nobody could decide on this: it is asked for no active person, and no rule names a group that could."
     " Name somebody, or have an administrator make such a rule."
 )
+NO_MEMBER = (
+    "Nobody could decide on this: the group that the rule names has no active member."
+    " Have an administrator add somebody to it."
+)
+ALONE = (
+    "Nobody could decide on this: the group that the rule names has nobody but the one it is asked for,"
+    " who may not approve it themselves. Have an administrator add somebody else to it."
+)
 
 
 class PolicyDenies(ConfirmationError):
-    """No policy lets this client ask for this action."""
+    """The rules here do not allow this question."""
 
     code = "policy_denies"
 
@@ -112,7 +120,7 @@ class AlreadyRedeemed(ConfirmationError):
 
 
 class NotRedeemed(ConfirmationError):
-    """This confirmation was not redeemed, so there is no receipt of it."""
+    """This confirmation was not redeemed, so it has no outcome and no receipt."""
 
     code = "not_redeemed"
 

@@ -62,7 +62,7 @@ def approvers_with_room(*, policy: Policy, requester: Principal) -> list[User]:
         )
     )
     if not people:
-        raise errors.PolicyDenies(errors.NOBODY)
+        raise errors.PolicyDenies(_why_nobody(policy=policy, subject=requester.subject))
     if len(people) < policy.approvals_needed:
         # Nobody must be made to wait for a yes that cannot come.
         raise errors.PolicyDenies("Fewer people could decide on this than have to approve it.")
@@ -161,6 +161,14 @@ def _approvers(
         return acting_user(subject=subject)
     members = User.objects.filter(is_active=True, groups__in=groups).distinct()
     return members if self_approval else members.exclude(pk=_pk(subject))
+
+
+def _why_nobody(*, policy: Policy, subject: str) -> str:
+    """Why there is nobody who could be asked, in words for who asks."""
+    if policy.mode is Mode.CONFIRM:
+        return errors.NOBODY
+    themselves = acting_user(subject=subject).filter(groups=policy.approver_group_id)
+    return errors.ALONE if themselves.exists() else errors.NO_MEMBER
 
 
 def _own(approver: User) -> Q:

@@ -180,12 +180,22 @@ def test_who_left_the_group_decides_nothing(
         decide(pending, carol)
 
 
-def test_a_group_without_people_is_nobody_to_ask(agent: Principal, alice: User, payers: Group) -> None:
+def test_a_group_without_people_is_nobody_to_ask(
+    agent: Principal, alice: User, bob: User, payers: Group
+) -> None:
     make_rule(Mode.APPROVE, approver_group=payers)
-    alice.groups.add(payers)
+    bob.groups.add(payers)
+    bob.is_active = False
+    bob.save()
 
-    with pytest.raises(errors.PolicyDenies):
+    with pytest.raises(errors.PolicyDenies, match="the group that the rule names has no active member"):
         make_pending(agent)
+
+    alice.groups.add(payers)
+    alone = "the group that the rule names has nobody but the one it is asked for, who may not approve it"
+    with pytest.raises(errors.PolicyDenies, match=alone) as refused:
+        make_pending(agent)
+    assert "client" not in str(type(refused.value).__doc__)
 
 
 def test_a_group_too_small_for_the_quorum_is_not_asked(
