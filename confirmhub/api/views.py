@@ -190,7 +190,7 @@ class Outcomes(Resource):
         name="report",
         takes=requests.Report,
         gives=ConfirmationSerializer,
-        refuses=of_one(errors.AlreadyReported()),
+        refuses=of_one(errors.NotRedeemed(), errors.AlreadyReported()),
     )
     def post(self, request: Request, confirmation_id: uuid.UUID) -> Response:
         """Report it, under the key of the redemption. The same result again changes nothing."""
@@ -198,8 +198,11 @@ class Outcomes(Resource):
         report = self.taken(requests.Report)
         found = _mine(bearer, confirmation_id)
         # What a tool of the server does, it reports itself: whoever called it saw nothing of it.
-        is_ours = bool(found.tool_digest)
-        if is_ours or found.redeemed_at is None or found.redemption_key != report["redemption_key"]:
+        if found.tool_digest:
+            raise NotFound
+        if found.redeemed_at is None:
+            raise errors.NotRedeemed
+        if found.redemption_key != report["redemption_key"]:
             raise NotFound
         receipt = Receipt(
             found.id, bytes(found.digest).hex(), report["redemption_key"], found.redeemed_at, replayed=True

@@ -307,6 +307,23 @@ def test_a_question_is_taken_back(program: Caller) -> None:
     assert row(asked).settled_reason == "Not needed"
 
 
+@pytest.mark.parametrize("verdict", [None, Verdict.APPROVE, Verdict.DENY])
+def test_an_outcome_before_the_redemption_is_refused_with_what_to_do(
+    program: Caller, service: Caller, alice: User, verdict: Verdict | None
+) -> None:
+    asked = program.ask()
+    path = f"confirmations/{asked.json()['id']}/outcome"
+    report = {"redemption_key": "k", "result": "succeeded"}
+    if verdict:
+        decide(row(asked), alice, verdict)
+
+    answer = program.post(path, report)
+
+    assert refusal(answer) == (409, "not_redeemed")
+    assert "was not redeemed, so it has no outcome" in answer.json()["title"]
+    assert refusal(service.post(path, report)) == (404, "not_found")
+
+
 @pytest.mark.parametrize(
     "report",
     [
