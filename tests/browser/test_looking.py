@@ -11,7 +11,8 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page, Route, expect
 from pytest_django import Settings
 
-from confirmhub.confirmations.actions import MAX_BYTES, Action
+from confirmhub.confirmations import ledger
+from confirmhub.confirmations.actions import MAX_BYTES, Action, Observation
 from confirmhub.confirmations.errors import InvalidAction
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.principals import Principal
@@ -330,3 +331,30 @@ def test_a_letter_that_poses_as_another_stands_out(
     assert page.locator("dd .v").first.inner_text() == "www.p\u0430ypal.com"
     colour = "element => getComputedStyle(element).backgroundColor"
     assert mark.evaluate(colour) != page.locator("dd .v").first.evaluate(colour)
+
+
+# Of each label the height of its middle above that of the first line beside it.
+OFF_THE_FIRST_LINE = """labels => labels.map(label => {
+    const middle = ({top, bottom}) => (top + bottom) / 2, range = document.createRange();
+    range.selectNodeContents(label.nextElementSibling);
+    const lines = [...range.getClientRects()].filter(({height}) => height < 25).map(middle);
+    return Math.min(...lines) - middle(label.getBoundingClientRect());
+})"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_then_and_now_stand_at_the_first_line_of_what_they_name(
+    open_page: OpenPage, alice: User, agent: Principal, width: int
+) -> None:
+    action = Action(AUDIENCE, "run", {"path": "/srv/a"})
+
+    def ask(digit: str) -> Confirmation:
+        facts = (("Size", f"{digit} bytes"), ("Content", f"SHA-256 {digit * 64}"))
+        return make_pending(agent, action=action, observation=Observation(facts, digit))
+
+    ledger.revoke(confirmation_id=decide(ask("1"), alice).id, revoker=agent, reason="It changed.")
+    page = open_page(f"/confirm/{ask('2').id}", as_=alice, viewport={"width": width, "height": 800})
+
+    off = page.locator(".then small").evaluate_all(OFF_THE_FIRST_LINE)
+    assert len(off) == 4
+    assert all(abs(each) < 4 for each in off), off
