@@ -11,10 +11,12 @@ from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation, Rule
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.states import Mode
+from confirmhub.oauth.models import Client
 from tests.browser import axe
 from tests.browser.conftest import OpenPage
 from tests.browser.looks import contrast, scrolls_sideways
 from tests.factories import AUDIENCE, decide, make_pending, make_user, redeem
+from tests.review.people import signed_in
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -37,6 +39,14 @@ PATHS = [
     "oauth/client/add/",
     "oauth/service/add/",
 ]
+# The lists that Django draws, and what must be read in a row of each.
+LISTS = {
+    "confirmations/halt": ["State", "Covers", "Reason", "Set by", "Since", "Lifted"],
+    "confirmations/rule": ["Rank", "Name", "Action pattern", "Mode", "Approver group"],
+    "admin/logentry": ["At", "Who", "Did", "What", "How"],
+    "auth/user": ["Username", "Email address"],
+    "oauth/client": ["Host", "Calls itself", "Blocked", "Created"],
+}
 LOOKS = [("light", 1280), ("dark", 390)]
 # The rows of a form in which a text is wider than the row, which would cut it.
 CUT = """rows => rows.filter(row => [...row.querySelectorAll(".help, label")].some(text =>
@@ -158,6 +168,39 @@ def test_the_list_is_whole_however_narrow_the_window_is(
         shown, needed = table.evaluate("table => [table.clientWidth, table.scrollWidth]")
         assert needed <= shown, f"{width} pixels: {shown} of {needed} are shown"
         assert not scrolls_sideways(page), f"{width} pixels"
+
+
+def test_on_a_phone_every_list_is_whole_and_says_what_each_value_is(
+    open_page: OpenPage, rule: Rule, several: dict[str, object]
+) -> None:
+    Client.objects.create(
+        client_id="c" * 90,
+        name="n" * 90,
+        redirect_uris="http://127.0.0.1/callback",
+        client_type=Client.CLIENT_PUBLIC,
+        authorization_grant_type=Client.GRANT_AUTHORIZATION_CODE,
+    )
+    root = User.objects.get(username="root")
+    page = open_page("/admin/", as_=root, viewport={"width": 390, "height": 800})
+    home = page.url
+    client = signed_in(root)
+    client.post(f"/admin/auth/group/{rule.approver_group_id}/change/", {"name": "payers"})
+
+    for path, said in LISTS.items():
+        page.goto(f"{home}{path}/")
+        shown, needed = page.locator(".results").evaluate("list => [list.clientWidth, list.scrollWidth]")
+        assert needed <= shown, path
+        row = page.locator("#result_list tbody tr").first
+        for label in said:
+            told = row.get_by_role("cell", name=label, exact=True).bounding_box()
+            value = row.locator(f"td:text-is('{label}') + *").bounding_box()
+            assert told, (path, label)
+            assert value, (path, label)
+            assert told["y"] == value["y"], (path, label)
+            assert value["x"] + value["width"] <= 390, (path, label)
+        page.set_viewport_size({"width": 1280, "height": 800})
+        expect(page.locator("#result_list .of").first).to_be_hidden()
+        page.set_viewport_size({"width": 390, "height": 800})
 
 
 def test_on_a_phone_the_tables_of_a_confirmation_are_whole_and_say_what_each_value_is(
