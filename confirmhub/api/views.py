@@ -119,7 +119,8 @@ class Confirmations(Resource):
             sent(
                 "Idempotency-Key",
                 "Your own key for this question. The same key gets the same confirmation again, whatever"
-                " became of it; with another action it is refused.",
+                " became of it; with another action it is refused. Another key gets the open confirmation of the"
+                " same action and arguments too, as it was asked first, and is then not kept.",
                 pattern=r'^(?!""$)[!-~]{1,200}$',
             ),
             answered("Location", "The address of the confirmation.", on=MADE),
@@ -129,7 +130,12 @@ class Confirmations(Resource):
         ),
     )
     def post(self, request: Request) -> Response:
-        """Ask for a confirmation, or get back the open one that was asked for before."""
+        """Ask for a confirmation, or get back the open one that was asked for before.
+
+        Of one action with the same arguments, for the same person, one is open at a time. Who asks again gets
+        it back with 200 in place of 201: its question, summary, facts and fingerprint stay as they were asked
+        first. Put into the arguments what tells two equal jobs apart.
+        """
         bearer = bearer_of(request)
         asked = self.taken(requests.Asked)
         if not bearer.is_service and (told := [name for name in FOR_SERVICES if asked[name]]):

@@ -68,6 +68,25 @@ def test_asking_again_gets_the_open_one_and_says_so(program: Caller) -> None:
     assert first.json()["id"] == second.json()["id"]
 
 
+def test_of_two_equal_actions_one_is_open_and_what_it_was_asked_with_stays(
+    service: Caller, alice: User
+) -> None:
+    job = TRANSFER | {"on_behalf_of": "alice"}
+    first = service.post("confirmations", job | {"question": "Rent?"}, headers={"Idempotency-Key": "1"})
+
+    same = service.post("confirmations", job | {"question": "More?"}, headers={"Idempotency-Key": "2"})
+    arguments = job["arguments"] | {"job": "2"}
+    other = service.post("confirmations", job | {"arguments": arguments}, headers={"Idempotency-Key": "2"})
+    decide(row(first), alice)
+    service.redeem(first.json()["id"])
+    later = service.post("confirmations", job, headers={"Idempotency-Key": "3"})
+
+    assert (same.status_code, same.json()["id"]) == (200, first.json()["id"])
+    assert row(same).question == "Rent?"
+    assert [other.status_code, later.status_code] == [201, 201]
+    assert len({asked.json()["id"] for asked in (first, other, later)}) == 3
+
+
 @pytest.mark.parametrize("key", ["abc", '"abc"'])
 def test_a_key_gets_the_same_answer_whatever_became_of_it(program: Caller, alice: User, key: str) -> None:
     headers = {"Idempotency-Key": key}

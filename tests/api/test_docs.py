@@ -70,7 +70,9 @@ def test_the_examples_work_as_printed(shell: Shell, url: str, alice: User, tmp_p
     shell.run(ask)
     decide(Confirmation.objects.get(), alice)
     assert shell.run(wait) == "approved\n"
-    assert '"replayed":false' in shell.run(redeem)
+    redeemed = shell.run(redeem)
+    assert '"replayed":false' in redeemed
+    assert redeemed.endswith("}\n")
     assert "'result': 'succeeded'" in shell.run(report)
     shell.run(receipt)
     assert shell.run(listed) == "None\n"
