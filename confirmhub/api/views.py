@@ -119,8 +119,8 @@ class Confirmations(Resource):
             sent(
                 "Idempotency-Key",
                 "Your own key for this question. The same key gets the same confirmation again, whatever"
-                " became of it; with another action it is refused. Another key gets the open confirmation of the"
-                " same action and arguments too, as it was asked first, and is then not kept.",
+                " became of it; with another action it is refused. Another key gets the open confirmation of"
+                " the same action and arguments too, as it was asked first, and is then not kept.",
                 pattern=r'^(?!""$)[!-~]{1,200}$',
             ),
             answered("Location", "The address of the confirmation.", on=MADE),
