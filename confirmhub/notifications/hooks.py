@@ -11,6 +11,7 @@ from confirmhub.confirmations.outbox import LeasedNotice
 from confirmhub.confirmations.sending import Kind
 from confirmhub.notifications.channels.base import Post
 from confirmhub.notifications.channels.webhook import send_signed
+from confirmhub.notifications.times import stamp
 
 
 def read(*, notice: LeasedNotice) -> tuple[Hook, Confirmation] | None:
@@ -89,5 +90,4 @@ def _is_of_protocol(confirmation: Confirmation) -> bool:
 
 
 def _iso(at: dt.datetime | None) -> str | None:
-    """A time as RFC 3339 writes it, to the microsecond."""
-    return at.astimezone(dt.UTC).isoformat().replace("+00:00", "Z") if at else None
+    return stamp(at) if at else None

@@ -22,6 +22,7 @@ from confirmhub.confirmations.outbox import LeasedNotice
 from confirmhub.confirmations.screen import check_value
 from confirmhub.confirmations.sending import Kind
 from confirmhub.notifications import arguments
+from confirmhub.notifications.times import stamp
 from confirmhub.oauth import clients
 
 LIMIT = 100  # characters of one shown value
@@ -127,6 +128,12 @@ def compose(
     heading = ASKING[kind] if asked else SETTLED[confirmation.effective_status]
     link = f"{settings.PUBLIC_URL}/confirm/{confirmation.id}"
     facts = _facts(confirmation, names or Names(), asked=asked)
+    data = {
+        "confirmation": str(confirmation.id),
+        "status": str(confirmation.effective_status),
+        "link": link,
+        **{_key(label): stamp(fact) if isinstance(fact, dt.datetime) else fact for label, fact in facts},
+    }
     lines = arguments.lines(confirmation)
     return Message(
         id=f"<{confirmation.id}.{notice.id}@{_host()}>",
@@ -136,18 +143,15 @@ def compose(
         at=_since(kind, confirmation),
         heading=heading,
         check=check_value(confirmation.view_digest),
-        rows=(*facts, *(("Argument", line) for line in lines)),
+        rows=(
+            *((label, _time(fact) if isinstance(fact, dt.datetime) else fact) for label, fact in facts),
+            *(("Argument", line) for line in lines),
+        ),
         link=link,
         invitation="Read it whole and decide" if asked else "See what became of it",
         asked=asked,
         recipient=display.short(recipient.get_username(), LIMIT),
-        data={
-            "confirmation": str(confirmation.id),
-            "status": str(confirmation.effective_status),
-            "link": link,
-            **{label.lower().replace(" ", "_"): value for label, value in facts},
-            **({"arguments": lines} if settings.NOTICE_ARGUMENTS else {}),
-        },
+        data=data | ({"arguments": lines} if settings.NOTICE_ARGUMENTS else {}),
     )
 
 
@@ -171,14 +175,16 @@ def compose_trial(*, number: int, recipient: User) -> Message:
     )
 
 
-def _facts(confirmation: Confirmation, names: Names, *, asked: bool) -> tuple[tuple[str, str], ...]:
+def _facts(
+    confirmation: Confirmation, names: Names, *, asked: bool
+) -> tuple[tuple[str, str | dt.datetime], ...]:
     settled_at = confirmation.settled_at or confirmation.decide_by
     return (
         ("Who asks", names.client(confirmation.requester_client_id)),
         ("On behalf of", names.person(confirmation.requester_subject)),
         ("Action", display.short(confirmation.action, LIMIT)),
-        ("Asked at", _time(confirmation.requested_at)),
-        ("Decide by", _time(confirmation.decide_by)) if asked else ("Settled at", _time(settled_at)),
+        ("Asked at", confirmation.requested_at),
+        ("Decide by", confirmation.decide_by) if asked else ("Settled at", settled_at),
         ("Check value", check_value(confirmation.view_digest)),
     )
 
@@ -191,6 +197,10 @@ def _since(kind: Kind, confirmation: Confirmation) -> dt.datetime:
         Kind.ESCALATED: confirmation.escalated_at,
     }
     return moments.get(kind) or confirmation.settled_at or confirmation.requested_at
+
+
+def _key(label: str) -> str:
+    return label.lower().replace(" ", "_")
 
 
 def _host() -> str:

@@ -12,6 +12,7 @@ import standardwebhooks
 
 from confirmhub.notifications.channels.base import Post, Target, send_body
 from confirmhub.notifications.messages import Message
+from confirmhub.notifications.times import stamp
 
 
 class Webhook:
@@ -22,7 +23,7 @@ class Webhook:
 
     def send(self, *, message: Message, target: Target) -> None:
         """Send what the message says as JSON; raises as `post_json` does."""
-        payload = {"type": f"notice.{message.kind}", "timestamp": _iso(message.at), "data": message.data}
+        payload = {"type": f"notice.{message.kind}", "timestamp": stamp(message.at), "data": message.data}
         send_signed(
             self._post, target.address, payload, message_id=message.webhook_id, secrets=target.secrets
         )
@@ -53,7 +54,3 @@ def send_signed(
 def new_secret() -> str:
     """A secret as the specification writes one: 32 random bytes."""
     return f"whsec_{base64.b64encode(secrets.token_bytes(32)).decode('ascii')}"
-
-
-def _iso(at: dt.datetime) -> str:
-    return at.astimezone(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
