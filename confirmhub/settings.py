@@ -153,6 +153,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024  # bytes; `ops.inlet` refuses more befor
 
 LANGUAGE_CODE = "en"
 USE_I18N = False
+FORMAT_MODULE_PATH = "confirmhub.review.formats"
 USE_TZ = True
 TIME_ZONE = "UTC"
 

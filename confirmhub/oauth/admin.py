@@ -14,6 +14,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.widgets import AdminTextInputWidget
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from oauth2_provider.forms import ApplicationForm
 
 from confirmhub import display
@@ -46,6 +47,10 @@ class ProgramAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
     @admin.display(description="calls itself")
     def own_name(self, client: Client) -> str:
         return display.text(client.name)
+
+    @admin.display(description="blocked", ordering="blocked")
+    def state(self, client: Client) -> str:
+        return "blocked" if client.blocked else "no"
 
     @admin.action(description="Block the selected; their tokens stop working", permissions=["change"])
     def block(self, request: HttpRequest, queryset: QuerySet[Client]) -> None:
@@ -106,22 +111,52 @@ class ProgramAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # generic in th
         return TemplateResponse(request, "oauth2_provider/secret.html", context)
 
 
+CAME: dict[str, str] = {
+    Client.RegistrationSource.MANUAL: "added here",
+    Client.RegistrationSource.DCR: "registered itself",
+    Client.RegistrationSource.CIMD: "by its own document on the web",
+}
+
+
+class HowItCame(admin.SimpleListFilter):
+    title = "how it came"
+    parameter_name = "registration_source"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        del request, model_admin
+        return [(str(source), words) for source, words in CAME.items()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Client]) -> QuerySet[Client]:
+        del request
+        source = self.value()
+        return queryset.filter(registration_source=source) if source else queryset
+
+
 class ClientAdmin(ProgramAdmin):
     """Hosts: programs that people sign in to and allow to act for them."""
 
     form = ApplicationForm
-    list_display = ("host", "own_name", "registration_source", "blocked", "created")
-    list_filter = ("registration_source", "blocked")
+    list_display = ("host", "own_name", "came", "state", "created")
+    list_filter = (HowItCame, "blocked")
     fields = (
         "client_id",
         "name",
         "redirect_uris",
         "client_type",
         "blocked",
-        "registration_source",
-        "cimd_expires_at",
+        "came",
+        "read_again",
         "created",
     )
+
+    @admin.display(description="how it came", ordering="registration_source")
+    def came(self, client: Client) -> str:
+        return CAME[client.registration_source]
+
+    @admin.display(description="its document is read again")
+    def read_again(self, client: Client) -> str:
+        at = client.cimd_expires_at
+        return f"after {timezone.localtime(at):%Y-%m-%d %H:%M:%S %Z}" if at else "-"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Client]:
         found: QuerySet[Client] = super().get_queryset(request)
@@ -129,7 +164,7 @@ class ClientAdmin(ProgramAdmin):
 
     def get_readonly_fields(self, request: HttpRequest, obj: Client | None = None) -> tuple[str, ...]:
         del request
-        fixed = ("registration_source", "cimd_expires_at", "created")
+        fixed = ("came", "read_again", "created")
         return fixed if obj is None else ("client_type", *fixed)
 
     def save_model(self, request: HttpRequest, obj: Client, form: Any, change: bool) -> None:  # noqa: FBT001 - Django's
@@ -186,7 +221,7 @@ class ServiceAdmin(ProgramAdmin):
     """Services: programs that ask for themselves, with a secret of their own."""
 
     form = ServiceForm
-    list_display = ("its_name", "audience", "service_scope", "blocked", "created")
+    list_display = ("its_name", "audience", "service_scope", "state", "created")
     list_filter = ("blocked",)
     readonly_fields = ("client_id", "created")
 

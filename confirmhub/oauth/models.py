@@ -64,12 +64,13 @@ class Client(AbstractApplication):
 
     blocked = models.BooleanField(
         default=False,
-        help_text="A blocked client gets no tokens, and the ones it has stop working",
+        help_text="It gets no tokens any more, and those that it has do not work.",
     )
 
     objects = ApplicationManager()
 
     class Meta(AbstractApplication.Meta):
+        verbose_name = "program"
         constraints: ClassVar = [
             # Consent is asked every time (`threats.md` e10): there is no client to trust blindly.
             models.CheckConstraint(name="client_never_skips_consent", condition=Q(skip_authorization=False)),

@@ -37,7 +37,7 @@ class RuleForm(forms.ModelForm):  # type: ignore[type-arg]  # generic in the stu
         help_texts: ClassVar = {
             "audience": "The exact resource URL of the server that acts, such as https://pay.example/mcp. "
             "Empty: any.",
-            "client_id": "The exact client id of the program that asks, as the list of clients has it. "
+            "client_id": "The exact client id of the program that asks, as the list of programs has it. "
             "Empty: any.",
             "mode": "Confirm: the person whom the program acts for decides. Approve: people of a group "
             "decide. Allow: nobody is asked, and each use is recorded. Deny: all are refused.",

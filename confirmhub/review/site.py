@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from django.contrib import admin
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
+from django.db.models import Model
+from django.db.models.options import Options
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils.text import capfirst
 
 DASHBOARD = "review:dashboard"
 
@@ -78,6 +81,11 @@ class ReviewSite(admin.AdminSite):
         sections = list(self._sections(request))
         return super().index(request, {"sections": sections, **(extra_context or {})})
 
+    def list_title(self, opts: Options[Model]) -> str:
+        """What the list of a model is called, here and wherever a page leads to it."""
+        own: str = getattr(self._registry[opts.model], "list_title", "")
+        return own or capfirst(str(opts.verbose_name_plural))
+
     def _sections(self, request: HttpRequest) -> Iterator[tuple[str, list[Entry]]]:
         entries = self._entries(request)
         for title, about in SECTIONS.items():
@@ -91,7 +99,7 @@ class ReviewSite(admin.AdminSite):
         """What this person may see."""
         found = {
             f"{app['app_label']}.{each['object_name'].lower()}": Entry(
-                name=getattr(self._registry[each["model"]], "list_title", str(each["name"])),
+                name=self.list_title(self._registry[each["model"]].opts),
                 link=each["admin_url"],
                 add=each["add_url"] or "",
             )

@@ -94,10 +94,16 @@ def flagged(several: Iterable[tuple[str, str, list[str]]]) -> str:
 
 
 def names(subjects: Iterable[str]) -> dict[str, str]:
-    """The sign-in names of these accounts, by subject, in one query."""
+    """The sign-in names of these accounts, and of services what operators called them, by subject.
+
+    One query for people, and one for services, where there are any.
+    """
+    subjects = set(subjects)
     keys = [int(each) for each in subjects if each.isascii() and each.isdigit() and len(each) < 10]
     people = User.objects.filter(pk__in=keys) if keys else ()
-    return {str(person.pk): display.text(person.get_username()) for person in people}
+    named = {str(person.pk): person.get_username() for person in people}
+    named |= clients.service_names(subjects=subjects)
+    return {subject: display.text(name) for subject, name in named.items()}
 
 
 def _argument(key: str, item: Json) -> tuple[str, str, list[str]]:

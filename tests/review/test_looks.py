@@ -45,7 +45,7 @@ LISTS = {
     "confirmations/rule": ["Rank", "Name", "Action pattern", "Mode", "Approver group"],
     "admin/logentry": ["At", "Who", "Did", "What", "How"],
     "auth/user": ["Username", "Email address"],
-    "oauth/client": ["Host", "Calls itself", "Blocked", "Created"],
+    "oauth/client": ["Host", "Calls itself", "How it came", "Blocked", "Created"],
 }
 LOOKS = [("light", 1280), ("dark", 390)]
 # The rows of a form in which a text is wider than the row, which would cut it.

@@ -138,7 +138,7 @@ class Migration(migrations.Migration):
                     "blocked",
                     models.BooleanField(
                         default=False,
-                        help_text="A blocked client gets no tokens, and the ones it has stop working",
+                        help_text="It gets no tokens any more, and those that it has do not work.",
                     ),
                 ),
                 (
@@ -155,6 +155,7 @@ class Migration(migrations.Migration):
             ],
             options={
                 "abstract": False,
+                "verbose_name": "program",
             },
         ),
         migrations.CreateModel(
