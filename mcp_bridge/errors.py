@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from django.db import Error as DatabaseError
 from django.db import InterfaceError, OperationalError
@@ -73,23 +72,27 @@ def text_of(exc: errors.ConfirmationError) -> str:
     return TEXTS.get(type(exc), _plain)(exc)
 
 
-@contextmanager
-def as_tool_errors() -> Iterator[None]:
-    """Raise refusals as ToolError, whose text reaches the model; anything else stays here.
+class AsToolErrors:
+    """A block whose refusals are raised as ToolError, whose text reaches the model; anything else stays here.
 
     Raises:
         ToolError: The ledger refused, or the database does not answer.
     """
-    try:
-        yield
-    except errors.ConfirmationError as exc:
-        raise ToolError(text_of(exc)) from exc
-    except (InterfaceError, OperationalError) as exc:
-        logger.exception("the database did not answer a tool")
-        raise ToolError("The database does not answer, so nothing was decided here. Try again.") from exc
-    except DatabaseError as exc:
-        logger.exception("the database refused what a tool asked of it")
-        raise ToolError(
-            "The database refused what this tool asked of it, so trying again does not help. The service's "
-            "log has the cause, for whoever wrote the tool."
-        ) from exc
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _: object, exc: BaseException | None, __: object) -> None:
+        match exc:
+            case errors.ConfirmationError():
+                raise ToolError(text_of(exc)) from exc
+            case InterfaceError() | OperationalError():
+                logger.error("the database did not answer a tool", exc_info=exc)
+                raise ToolError(
+                    "The database does not answer, so nothing was decided here. Try again."
+                ) from exc
+            case DatabaseError():
+                logger.error("the database refused what a tool asked of it", exc_info=exc)
+                raise ToolError(
+                    "The database refused what this tool asked of it, so trying again does not help. The "
+                    "service's log has the cause, for whoever wrote the tool."
+                ) from exc

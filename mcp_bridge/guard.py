@@ -28,7 +28,7 @@ from confirmhub.confirmations.states import Status, Verdict
 from mcp_bridge import acting, answers, forms, lookups, rounds
 from mcp_bridge.acting import unfinished
 from mcp_bridge.auth import caller, granted
-from mcp_bridge.errors import as_tool_errors
+from mcp_bridge.errors import AsToolErrors
 from mcp_bridge.guarded import Guarded, NotNow, find, install
 from mcp_bridge.registry import BridgeTool, model_tool
 from mcp_bridge.threads import in_thread
@@ -47,7 +47,7 @@ def as_tool(guarded: Guarded[Any]) -> BridgeTool:
     install(guarded)
 
     async def call(ctx: Ctx, **values: Any) -> CallToolResult | InputRequiredResult:
-        with as_tool_errors():
+        with AsToolErrors():
             return await _call(_about(guarded, guarded.arguments.model_validate(values)), ctx)
 
     return model_tool(

@@ -163,17 +163,17 @@ def _is_resource(value: str) -> bool:
 def _check(value: object, *, depth: int) -> None:
     """Hold a value that did not come through `parse_arguments` to the same rule."""
     match value:
-        case None | bool() | str():
+        case int() if abs(value) > strict.MAX_INTEGER:
+            strict.integer(str(value))  # says so
+        case None | str() | int():
             return
-        case int():
-            strict.integer(str(value))
         case float() if not math.isfinite(value):
             raise NotStrict(f"holds {value}, which is not JSON")
         case float():
             strict.double(repr(value))
-        case Mapping() | list() if depth > MAX_DEPTH:
+        case dict() | list() | Mapping() if depth > MAX_DEPTH:
             raise NotStrict(f"is nested deeper than {MAX_DEPTH} levels")
-        case Mapping():
+        case dict() | Mapping():  # a dict is one, which takes longer to find out
             for key, item in value.items():
                 _check_key(key)
                 _check(item, depth=depth + 1)
@@ -187,5 +187,5 @@ def _check(value: object, *, depth: int) -> None:
 def _check_key(key: object) -> None:
     if not isinstance(key, str):
         raise NotStrict("holds a key that is not text")
-    if any("\ud800" <= char <= "\udfff" for char in key):
+    if not key.isascii() and any("\ud800" <= char <= "\udfff" for char in key):
         raise NotStrict("holds a key with half of a surrogate pair")

@@ -21,7 +21,7 @@ from confirmhub.confirmations.receipts import Receipt
 from confirmhub.confirmations.states import Mode, Result, Status
 from mcp_bridge import answers, guard, rounds
 from mcp_bridge.auth import caller
-from mcp_bridge.errors import as_tool_errors
+from mcp_bridge.errors import AsToolErrors
 from mcp_bridge.registry import BridgeTool, hub_tool
 from mcp_bridge.threads import in_thread
 
@@ -124,7 +124,7 @@ async def request_confirmation(
     """Ask a person to allow one exact action that you will do yourself, elsewhere. Returns at once with the
     page where they decide; show them that link. Asking again for the same while it is open returns the same
     confirmation. Then wait with get_confirmation, and call redeem_confirmation right before you act."""
-    with as_tool_errors():
+    with AsToolErrors():
         if guard.find(action):
             raise ToolError(f"{action} is a tool here. Call it itself; it asks the person and does it.")
         asked = await in_thread(
@@ -145,7 +145,7 @@ async def get_confirmation(
     ] = 0,
 ) -> Found:
     """See where a confirmation stands, and wait up to 45 seconds for a decision. Changes nothing."""
-    with as_tool_errors():
+    with AsToolErrors():
         found = await guard.mine(confirmation_id)
         if wait_seconds and found.effective_status is Status.PENDING:
             await rounds.hold(confirmation_id, ctx, within=dt.timedelta(seconds=wait_seconds))
@@ -167,7 +167,7 @@ async def redeem_confirmation(
     """Spend a yes, once. For a tool of this server, such as delete_file, give the confirmation_id alone: the
     server does it now. For an action of your own give the action and arguments again; when this returns
     redeemed, do exactly that, once, then call report_outcome. Waits up to 20 seconds for a decision."""
-    with as_tool_errors():
+    with AsToolErrors():
         found = await guard.mine(confirmation_id)
         if guarded := guard.find(found.action):
             return _of_guarded(await guard.redeem(found, guarded, ctx))
@@ -194,7 +194,7 @@ async def report_outcome(
 ) -> Closed:
     """Record what came of an action that you redeemed a confirmation for. Always call it after acting, also
     when it failed: people are shown redemptions without an outcome as open questions."""
-    with as_tool_errors():
+    with AsToolErrors():
         found = await guard.mine(confirmation_id)
         if guarded := guard.find(found.action):
             raise ToolError(_of_the_server(found, guarded))
@@ -211,7 +211,7 @@ async def report_outcome(
 
 async def cancel_confirmation(confirmation_id: Id) -> Closed:
     """Take back a question that nobody has decided on, because it is no longer wanted."""
-    with as_tool_errors():
+    with AsToolErrors():
         await in_thread(ledger.cancel, confirmation_id=confirmation_id, requester=caller())
         return Closed(confirmation_id=confirmation_id, message="The question was taken back.")
 
@@ -220,7 +220,7 @@ async def list_confirmations(
     limit: Annotated[int, Field(ge=1, le=50, description="How many, the newest first.")] = 10,
 ) -> Listed:
     """List the confirmations that you asked for lately, with where each stands."""
-    with as_tool_errors():
+    with AsToolErrors():
         found = await in_thread(queries.list_recent_of, requester=caller(), limit=limit)
         approved = await answers.approvals(found)
         return Listed(confirmations=[Found.of(row, approved=approved[row.id]) for row in found])
