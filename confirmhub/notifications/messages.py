@@ -116,6 +116,7 @@ class Names:
     def _person(self, subject: str) -> str:
         key = int(subject) if subject.isdigit() and len(subject) < 10 else 0
         name = User.objects.filter(pk=key).values_list("username", flat=True).first() if key else None
+        name = name or clients.service_names(subjects=[subject]).get(subject)
         return display.short(name or subject, LIMIT)
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from confirmhub.confirmations.principals import Principal
 from confirmhub.oauth import scopes
+from confirmhub.oauth.clients import SERVICE
 from confirmhub.oauth.models import AccessToken
 from confirmhub.oauth.tokens import digest
 
@@ -139,7 +140,7 @@ def _read(row: _Row) -> Bearer | None:
     return Bearer(
         principal=Principal(
             client_id=row.client_id,
-            subject=f"client:{row.client_id}" if row.is_service else str(row.user_id),
+            subject=f"{SERVICE}{row.client_id}" if row.is_service else str(row.user_id),
         ),
         scopes=granted,
         expires_at=row.expires,

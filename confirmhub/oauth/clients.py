@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 
+SERVICE = "client:"  # before its client id, the subject of a service that asks for nobody but itself
 OURSELVES = "confirmhub:try"  # asks the rehearsal of the first page; no client of OAuth has such an id
 
 
@@ -51,6 +52,17 @@ def describe_all(*, client_ids: Collection[str]) -> dict[str, ClientLabel]:
     if OURSELVES in labels:
         labels[OURSELVES] = ITSELF
     return labels
+
+
+def service_names(*, subjects: Collection[str]) -> dict[str, str]:
+    """What operators called the services behind these subjects, by subject, in at most one query.
+
+    People are left out, and programs that nobody here has named.
+    """
+    ids = {each: each.removeprefix(SERVICE) for each in subjects if each.startswith(SERVICE)}
+    labels = describe_all(client_ids=set(ids.values()))
+    named = {each: labels[client_id] for each, client_id in ids.items()}
+    return {each: label.name for each, label in named.items() if label.is_service and label.name}
 
 
 def label(client: Client, *, redirect: str = "") -> ClientLabel:

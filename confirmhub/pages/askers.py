@@ -11,9 +11,6 @@ from confirmhub.oauth import clients
 from confirmhub.pages import values, words
 from confirmhub.pages.values import Value
 
-# The subject of a program that acts for nobody but itself.
-_SERVICE = "client:"
-
 
 @dataclass(frozen=True, slots=True)
 class Asker:
@@ -62,7 +59,7 @@ def account(confirmation: Confirmation, *, viewer: User, names: dict[str, str]) 
 
 def is_service(subject: str) -> bool:
     """Whether this subject is a program that acts for itself, and no person."""
-    return subject.startswith(_SERVICE)
+    return subject.startswith(clients.SERVICE)
 
 
 def _asker(client_id: str, label: clients.ClientLabel) -> Asker:

@@ -6,14 +6,19 @@ import json
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 
 from confirmhub.confirmations import ledger, queries
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.models import Confirmation
 from confirmhub.confirmations.outbox import LeasedNotice
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Mode
 from confirmhub.notifications import messages
+from confirmhub.oauth import clients, services
+from confirmhub.oauth.models import Client
+from tests.bridge.hosts import make_token
+from tests.confirmations.test_rules import make_rule
 
 pytestmark = pytest.mark.django_db
 
@@ -98,6 +103,33 @@ def test_a_hostile_name_is_shown_as_on_every_page(bob: User) -> None:
 
     assert "On behalf of: mal⟨U+202E⟩lory<b>" in message.text.splitlines()
     assert "mal⟨U+202E⟩lory&lt;b&gt;" in message.html
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("Payments", "Payments"), ("Pay\u202ements", "Pay⟨U+202E⟩ments"), ("", "client:{}")]
+)
+def test_a_service_that_asks_for_nobody_is_named_as_its_operators_called_it(
+    bob: User, name: str, shown: str
+) -> None:
+    service, _ = services.create(name=name, audience="https://payments.example/api")
+    approvers = Group.objects.create(name="payers")
+    approvers.user_set.add(bob)
+    make_rule(Mode.APPROVE, approver_group=approvers)
+    requester = Principal(client_id=service.client_id, subject=f"client:{service.client_id}")
+    action = Action(audience="https://payments.example/api", name="pay", arguments={})
+    asked = ledger.request(requester=requester, action=action)
+    found = queries.get_for_requester(confirmation_id=asked.id, requester=requester)
+
+    message = compose(found, to=bob)
+
+    said = shown.format(service.client_id)
+    assert f"On behalf of: {said}" in message.text.splitlines()
+    assert message.data["on_behalf_of"] == said
+
+
+def test_a_program_that_is_no_service_lends_no_name(alice: User, bob: User) -> None:
+    host = make_token(alice, resource="http://localhost:8000/mcp") and Client.objects.get()
+    assert not clients.service_names(subjects={f"client:{host.client_id}", str(alice.pk), "client:x", ""})
 
 
 def test_a_repeated_message_has_the_same_identity(alice: User) -> None:

@@ -25,9 +25,10 @@ from confirmhub.confirmations.errors import Busy
 from confirmhub.confirmations.models import Halt
 from confirmhub.confirmations.principals import Principal
 from confirmhub.confirmations.roles import OPERATORS
-from confirmhub.confirmations.states import Status
+from confirmhub.confirmations.states import Mode, Status
 from confirmhub.oauth import services
 from tests.bridge.hosts import make_token
+from tests.confirmations.test_rules import make_rule
 from tests.factories import ARGUMENTS, AUDIENCE, make_approved, make_pending, make_user, principal_for, redeem
 from tests.ops.service import ROOT
 
@@ -74,6 +75,18 @@ def test_the_person_is_named(agent: Principal, alice: User) -> None:
 
     assert hub("list").splitlines()[0].endswith("  for alice")
     assert f"On behalf of     alice (account {alice.pk})" in hub("show", row.id).splitlines()
+
+
+def test_a_service_that_asks_for_nobody_is_named(alice: User) -> None:
+    service, _ = services.create(name="Pay\x1bments", audience=AUDIENCE)
+    group = Group.objects.create(name="payers")
+    group.user_set.add(alice)
+    make_rule(Mode.APPROVE, approver_group=group)
+    subject = f"client:{service.client_id}"
+    row = make_pending(Principal(client_id=service.client_id, subject=subject))
+
+    assert hub("list").splitlines()[0].endswith("  for Pay⟨U+001B⟩ments")
+    assert f"On behalf of     Pay⟨U+001B⟩ments (account {subject})" in hub("show", row.id).splitlines()
 
 
 def test_the_clients_of_a_list_are_looked_up_at_once(agent: Principal, alice: User) -> None:
