@@ -6,7 +6,7 @@ One web process, as it runs in production, and the same bearer token in every ca
 of a bare tool of the SDK, and of a guarded one that was approved: it opens its sealed state, looks again,
 redeems, acts and records the outcome. Two of each, one of functions that may block and one of coroutine
 functions, each held to its like. The bar is for as many hosts as keep the process busy, which is what it can
-do; what it does for a few, all of whom wait for the database at times, stands beside. Then so many hosts wait
+do; what it does for fewer, all of whom wait for the database at times, stands beside. Then so many hosts wait
 at once for a person: what each takes of the server's memory, and how soon it has its result once the decision
 is committed.
 """
@@ -39,7 +39,7 @@ BAR = 0.6
 BARE = ("count_bare", "count_bare_on_the_loop")
 GUARDED = ("count_guarded", "count_guarded_on_the_loop")
 BAR_MS = 500
-FEW, MANY = 16, 64  # hosts that call at once: with the few, all wait for the database at times
+CALLERS = (16, 64, 128)  # hosts that call at once; the fewer they are, the oftener all wait for the database
 PATIENCE = 60  # seconds for an answer; longer than a call is held
 CLIENT = "https://agent.example/client.json"
 SCOPES = "confirm:read confirm:request confirm:redeem"
@@ -218,7 +218,7 @@ def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int, callers:
     The turn in the middle counts: a disk that stalls for a moment stalls all who commit then.
     """
     most = {name: 4_000 if name in BARE else 2_500 for name in (*BARE, *GUARDED)}  # calls in a turn
-    found: dict[str, Any] = {name: {"rates": [], "cpu": 0.0, "taken": []} for name in most}
+    found: dict[str, Any] = {name: {"rates": [], "seconds": 0.0, "cpu": 0.0, "taken": []} for name in most}
     # All at first, so that the database is not busy with writing them down while calls are measured.
     approved = {
         name: batched(rows.make(most[name] * (turns + 1), tool=name, status="approved"), most[name])
@@ -232,7 +232,9 @@ def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int, callers:
             began, cpu = time.perf_counter(), cpu_seconds(pid)
             taken = asyncio.run(load(port, requests[name], 1.0, callers=callers))
             if turn:
-                each["rates"].append(len(taken) / (time.perf_counter() - began))
+                seconds = time.perf_counter() - began
+                each["rates"].append(len(taken) / seconds)
+                each["seconds"] += seconds
                 each["cpu"] += cpu_seconds(pid) - cpu
                 each["taken"] += taken
     told = {
@@ -241,6 +243,7 @@ def ratio(port: int, pid: int, calls: Calls, rows: Rows, *, turns: int, callers:
             "p50_ms": round(percentile(each["taken"], 50) * 1_000, 1),
             "p99_ms": round(percentile(each["taken"], 99) * 1_000, 1),
             "server_cpu_ms": round(each["cpu"] / len(each["taken"]) * 1_000, 2),
+            "server_busy": round(each["cpu"] / each["seconds"], 2),
         }
         for name, each in found.items()
     }
@@ -360,8 +363,8 @@ def main() -> None:
         with common.database():
             found = measure(listener, quick=options.quick)
     common.conclude(
-        Bar("guarded calls, of bare ones", found[f"callers_{MANY}"]["ratio"], BAR, at_least=True),
-        Bar("the same on the loop", found[f"callers_{MANY}"]["ratio_on_the_loop"], BAR, at_least=True),
+        Bar("guarded calls, of bare ones", found[f"callers_{CALLERS[-1]}"]["ratio"], BAR, at_least=True),
+        Bar("the same on the loop", found[f"callers_{CALLERS[-1]}"]["ratio_on_the_loop"], BAR, at_least=True),
         Bar("decision to result, p99", found["waiting"]["decide_to_result_p99_ms"], BAR_MS, "ms"),
         **found,
     )
@@ -381,7 +384,7 @@ def measure(listener: socket.socket, *, quick: bool) -> dict[str, Any]:
     calls, rows = Calls(f"localhost:{port}", token, requester), Rows(requester)
     with served(listener) as server:
         found: dict[str, Any] = {}
-        for callers in (FEW, MANY):
+        for callers in CALLERS:
             turns = 4 if quick else 12
             told = ratio(port, server.pid, calls, rows, turns=turns, callers=callers)
             say(f"{callers} callers: {told}")
