@@ -26,6 +26,9 @@ DEADLINE = timedelta(seconds=5)
 MAX_ANSWER = 16 * 1024  # bytes that are read, and thrown away
 MAX_URL = 500  # characters
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+FOR_DEVELOPMENT = (
+    " For development, the server can be started with WEBHOOKS_TO_LOOPBACK=true to allow this one."
+)
 
 
 class UnusableAddressError(ValueError):
@@ -60,10 +63,11 @@ def check(url: str) -> SplitResult:
         raise UnusableAddressError("The address must name a host in lower case, and no user or password.")
     if _to_loopback(parts):
         return parts
+    hint = FOR_DEVELOPMENT if _is_this_machine(parts) else ""
     if parts.scheme != "https":
-        raise UnusableAddressError("The address must begin with https://.")
+        raise UnusableAddressError(f"The address must begin with https://.{hint}")
     if not fetcher.HOST.fullmatch(parts.hostname or ""):
-        raise UnusableAddressError("The address must name its host by a full domain name.")
+        raise UnusableAddressError(f"The address must name its host by a full domain name.{hint}")
     return parts
 
 
@@ -121,8 +125,10 @@ def _retry_after(value: str) -> timedelta | None:
 
 def _to_loopback(parts: SplitResult) -> bool:
     """Whether it is this machine, and the setting for development lets it be one."""
-    if not settings.WEBHOOKS_TO_LOOPBACK:
-        return False
+    return settings.WEBHOOKS_TO_LOOPBACK and _is_this_machine(parts)
+
+
+def _is_this_machine(parts: SplitResult) -> bool:
     host = parts.netloc.removesuffix(f":{parts.port}")
     return parts.scheme in ("http", "https") and host in LOOPBACK
 

@@ -104,6 +104,20 @@ def test_an_address_that_may_not_be_posted_to_is_refused_with_what_to_do(
     assert not Destination.objects.exists()
 
 
+@pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1", "[::1]:1", "hooks.example.com"])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_the_setting_for_development_is_named_where_it_would_help(
+    browser: Client, settings: Settings, scheme: str, host: str
+) -> None:
+    way = {"channel": "webhook", "address": f"{scheme}://{host}/x"}
+    refused = browser.post(f"{PAGE}/add", way)
+    settings.WEBHOOKS_TO_LOOPBACK = True
+    helped = refused.status_code == 400 and browser.post(f"{PAGE}/add", way).status_code == 200
+
+    assert ("with WEBHOOKS_TO_LOOPBACK=true" in refused.content.decode()) is helped
+    assert helped is ("example" not in host)
+
+
 def test_what_was_typed_stays_where_it_is_refused(browser: Client) -> None:
     page = add(browser, "ntfy", "https://ntfy.example.com/", token="tk_secret")
     assert 'value="ntfy" checked' in page
