@@ -73,6 +73,7 @@ notifications/hooks.py payload: confirmation.action | JSON for programs; ASCII b
 notifications/hooks.py resolved: confirmation.requester_client_id | hashed
 notifications/messages.py _facts: confirmation.requester_client_id confirmation.requester_subject | by Names
 oauth/clients.py label: client.name | a label, whose readers are held to the rule
+oauth/clients.py service_names: label.name | both who ask for it, `wording.names` and `Names`, render it
 oauth/connections.py withdraw: row.requester_client_id row.requester_subject | looked up and written
 oauth/views.py post: accepted.name | stored, and told in JSON to the program that sent it
 ops/management/commands/hub.py _list: row.requester_client_id row.requester_subject | looked up

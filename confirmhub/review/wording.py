@@ -101,9 +101,10 @@ def names(subjects: Iterable[str]) -> dict[str, str]:
     subjects = set(subjects)
     keys = [int(each) for each in subjects if each.isascii() and each.isdigit() and len(each) < 10]
     people = User.objects.filter(pk__in=keys) if keys else ()
-    named = {str(person.pk): person.get_username() for person in people}
-    named |= clients.service_names(subjects=subjects)
-    return {subject: display.text(name) for subject, name in named.items()}
+    services = clients.service_names(subjects=subjects)
+    return {str(person.pk): display.text(person.get_username()) for person in people} | {
+        subject: display.text(name) for subject, name in services.items()
+    }
 
 
 def _argument(key: str, item: Json) -> tuple[str, str, list[str]]:
