@@ -12,12 +12,13 @@ from typing import Any, ClassVar
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 
@@ -34,6 +35,8 @@ from confirmhub.review.trail import TrailAdmin
 from confirmhub.review.wording import NONE, text, when
 
 __all__ = ["ConfirmationAdmin", "HaltAdmin", "RuleAdmin", "TrailAdmin"]
+
+NOTHING_MARKED = "Nothing is marked. Mark the questions to deny first, then press the button again."
 
 # Rows that a search looks through: no index finds a part of a word, and all rows would take too long.
 SEARCHED = 5_000
@@ -143,6 +146,14 @@ class ConfirmationAdmin(RecordAdmin):
             "halt_like": like if may_stop else "",
             "only": urlencode({"requester": row.requester_client_id}),
         }
+
+    def changelist_view(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if request.method == "POST" and not request.POST.getlist(ACTION_CHECKBOX_NAME):
+            messages.warning(request, NOTHING_MARKED)
+            return redirect(request.get_full_path())
+        return super().changelist_view(request, extra_context)
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return Queue

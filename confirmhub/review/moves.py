@@ -210,7 +210,7 @@ def deny_marked(
     act = Act(
         title=f"Deny {many} question{'s' if many > 1 else ''}",
         means=move.means + (stay if left else ""),
-        button=f"{move.button} all {many}",
+        button=f"{move.button} all {many}" if many > 1 else f"{move.button} it",
         crumbs=[above()],
         back=reverse(QUEUE),
         cases=_cases(waiting),

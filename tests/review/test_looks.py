@@ -258,7 +258,9 @@ def test_questions_are_marked_and_denied_together(
     page = open_page("/admin/confirmations/confirmation/?view=waiting", as_=otto)
 
     page.get_by_role("button", name="Deny what is marked").click()
-    expect(page.locator(".messagelist .warning")).to_be_visible()
+    expect(page.locator(".messagelist .warning")).to_have_text(
+        "Nothing is marked. Mark the questions to deny first, then press the button again."
+    )
     for box in page.locator("input.action-select").all()[:2]:
         box.check()
     expect(page.locator(".action-counter")).to_have_text("2 of 3 selected")

@@ -155,6 +155,17 @@ def test_several_are_denied_together_with_one_reason(operator: Client, agent: Pr
     assert kinds_of_events(first)[-1] == "denied"
 
 
+def test_one_is_not_called_all(operator: Client, agent: Principal) -> None:
+    (asked,) = several(agent, 1)
+
+    html = operator.post(
+        QUEUE, {"action": "deny_marked", "_selected_action": [str(asked.id)]}
+    ).content.decode()
+
+    assert "Deny 1 question" in html
+    assert 'value="Deny it"' in html
+
+
 def test_all_is_never_what_is_denied(operator: Client, agent: Principal) -> None:
     first, second = several(agent, 2)
 
