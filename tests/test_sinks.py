@@ -29,6 +29,9 @@ admin/act.html: act.back act.button act.means block.super case.title forloop.cou
 admin/confirmations/confirmation/change_form.html: halt_like move.title only
 admin/confirmations/confirmation/change_list.html: kind line.account line.action line.approvals line.asked
     line.asker line.id line.left line.question line.status line.then words
+admin/change_list_results.html: cell header.ascending|yesno:'ascending,descending' header.class_attrib
+    header.sort_priority header.text|capfirst header.url_primary header.url_remove header.url_toggle
+    label|capfirst
 admin/crumbs.html: here|default:title link name
 admin/dashboard.html: block.super cell every key label line.name line.note name since table.chart
     table.columns|length table.key table.note table.title tile.label tile.link tile.note tile.number
@@ -84,7 +87,18 @@ TextNode VariableNode IfNode ForNode WithNode BlockNode ExtendsNode IncludeNode 
 CsrfTokenNode CommentNode
 """
 TAGS = frozenset(
-    {"pieces", "lines", "shown", "signed_in", "stops_told", "anything_is_stopped", "paginator_number"}
+    {
+        "pieces",
+        "lines",
+        "shown",
+        "signed_in",
+        "stops_told",
+        "anything_is_stopped",
+        "paginator_number",
+        "list_title",
+        "above",
+        "labelled",
+    }
 )
 # The mail in plain text has nothing to escape; the queue has Django's own list of actions.
 ALONE = {
