@@ -15,6 +15,8 @@ from pytest_django import Settings
 from confirmhub.confirmations import ledger, queries
 from confirmhub.confirmations.actions import Action
 from confirmhub.confirmations.principals import Principal
+from confirmhub.confirmations.states import Mode
+from tests.confirmations.test_rules import make_rule
 from tests.factories import AUDIENCE, PASSWORD, decide, make_pending, make_user
 from tests.oauth.conftest import Host
 
@@ -121,6 +123,8 @@ def pages_of_an_operator() -> Answers:
     agent = Principal("https://agent.example/client.json", str(root.pk))
     row, stop = make_pending(agent), ledger.halt(operator=root, reason="Because")
     queue = "/admin/confirmations/confirmation/"
+    rule = make_rule(Mode.CONFIRM)
+    rules, marked = "/admin/confirmations/rule/", {"action": "delete_selected", "_selected_action": [rule.pk]}
     service = {"name": "Payments", "audience": "https://payments.example/mcp", "scopes": ["confirm:request"]}
     return {
         ("admin", 200): browser.get("/admin/"),
@@ -132,9 +136,13 @@ def pages_of_an_operator() -> Answers:
         ("stop", 200): browser.get(f"/admin/confirmations/halt/{stop.pk}/change/"),
         ("new stop", 200): browser.get("/admin/confirmations/halt/add/"),
         ("lift", 200): browser.get(f"/admin/confirmations/halt/{stop.pk}/lift/"),
-        ("rules", 200): browser.get("/admin/confirmations/rule/add/"),
+        ("rules", 200): browser.get(f"{rules}add/"),
+        ("rule's edits", 200): browser.get(f"{rules}{rule.pk}/history/"),
+        ("rule's end", 200): browser.get(f"{rules}{rule.pk}/delete/"),
+        ("rules' end", 200): browser.post(rules, marked),
         ("people", 200): browser.get("/admin/auth/user/"),
         ("person", 200): browser.get(f"/admin/auth/user/{root.pk}/change/"),
+        ("person's password", 200): browser.get(f"/admin/auth/user/{root.pk}/password/"),
         ("secret", 200): browser.post("/admin/oauth/service/add/", service),
         ("no row", 404): browser.get("/admin/nowhere/"),
     }
